@@ -36,14 +36,19 @@ class Section:
     heading: str
     text: str
 
-    def __str__(self) -> str:
-        """Titles; file and anchor, as JupyterLab names headings; the first sentence."""
+    @property
+    def first_sentence(self) -> str:
+        """Of its prose; "" where it has none."""
         prose = (plain(part) for part in self.text.split("\n\n") if part[:1] not in "|!$<")
         first = (split_sentences(part)[0] for part in prose if re.search(r"\w.*[.:?!]", part))
+        return next(first, "")
+
+    def __str__(self) -> str:
+        """Titles; file and anchor, as JupyterLab names headings; the first sentence."""
         anchor = quote(self.heading.replace(" ", "-"))
         folder = "notebooks/" if self.page.endswith(".ipynb") else ""
         where = f"{folder}{self.page}#{anchor}"
-        lines = f"{self.title} · {self.heading}", where, next(first, "")
+        lines = f"{self.title} · {self.heading}", where, self.first_sentence
         return "\n   ".join(lines).rstrip()
 
 

@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Page
 
 import course_lib
 from course_lib.lectures.lecture_06.views import temperature_view
+from course_lib.search import course_sections
 from course_lib.teaching.page import Html
 from course_lib.teaching.playgrounds import playground
 
@@ -101,6 +102,25 @@ def test_the_glossary_leads_to_each_first_use(pages: dict[str, str]) -> None:
     ids = set(re.findall(r'id="(term-[^"]+)"', pages["glossary.html"]))
     linked = set(re.findall(r'href="glossary.html#(term-[^"]+)"', "".join(pages.values())))
     assert linked and linked <= ids
+
+
+def test_the_downloaded_notebook_is_the_page_without_its_outputs(site: Path) -> None:
+    for path in NOTEBOOKS:
+        copy, page = (
+            nbformat.read(p, as_version=4) for p in (site / "notebooks" / path.name, path)
+        )
+        assert [cell.source for cell in copy.cells] == [cell.source for cell in page.cells]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in copy.cells)
+        nbformat.validate(copy)
+
+
+def test_what_is_found_leads_to_its_heading(site: Path, pages: dict[str, str]) -> None:
+    from course_index import _shown
+
+    shown = [_shown(one) for one in course_sections() if one.page[:-6] in STEMS]
+    assert len(shown) > 60
+    for page, anchor, *_ in shown:
+        assert f'id="{anchor}"' in pages[page], (page, anchor)
 
 
 @pytest.fixture(scope="module")

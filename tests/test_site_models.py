@@ -7,6 +7,7 @@ import base64
 import json
 import random
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -89,11 +90,12 @@ def test_a_model_is_one_script_of_its_weights(weights: ModuleType, tmp_path: Pat
     model, words = small(), WordPiece.from_words([f"w{n}" for n in range(45)])
     text = weights.write_model("a", model, words, tmp_path).read_text(encoding="utf-8")
     what = json.loads(re.fullmatch(r'courseModel\("a", (\{.*\})\);\n', text)[1])  # type: ignore[index]
-    assert [name for name, _ in what["tensors"]] == list(model.state_dict())
+    assert [name for name, *_ in what["tensors"]] == list(model.state_dict())
     sizes, size = [], weights.GROUP
-    for _, (rows, *columns) in what["tensors"]:
-        sizes.append(rows * (columns[0] + 2 * -(-columns[0] // size)) if columns else 4 * rows)
-    assert len(base64.b64decode(what["data"])) == what["bytes"] == sum(sizes)
+    for _, (rows, *columns), _ in what["tensors"]:
+        numbers = [rows * -(-columns[0] // size), -(-rows * columns[0] // 5) * 6] if columns else []
+        sizes.append(sum(numbers) or 5 * rows)
+    assert len(what["data"]) == sum(sizes) and what["adler"] == zlib.adler32(what["data"].encode())
     assert (what["vocab"], what["config"]["num_heads"]) == (words.vocab, 2)
 
 
@@ -103,15 +105,26 @@ def test_a_number_is_at_most_half_a_step_from_what_it_was(weights: ModuleType) -
         weight = model.state_dict()[name]
         for start in range(0, weight.shape[-1], weights.GROUP) if weight.dim() == 2 else ():
             group = weight[:, start : start + weights.GROUP]
-            step = group.abs().amax(dim=1, keepdim=True) / 127
+            step = group.abs().amax(dim=1, keepdim=True) / weights.LARGEST
             error = (written[:, start : start + weights.GROUP] - group).abs()
-            assert (error <= 0.5 * step * 1.01 + 127 * step / 2048).all(), name
+            assert (error <= 0.5 * step * 2 ** (1 / weights.STEPS) * 1.001).all(), name
         assert weight.dim() == 2 or torch.equal(written, weight)
 
 
 def test_weights_of_zero_stay_zero(weights: ModuleType) -> None:
-    numbers, scales = weights.in_groups(torch.zeros(2, 40))
-    assert not numbers.any() and not scales.any() and scales.shape == (2, -(-40 // weights.GROUP))
+    numbers, steps, top = weights.in_groups(torch.zeros(2, 40))
+    assert not numbers.any() and top == 0 and steps.shape == (2, -(-40 // weights.GROUP))
+
+
+@pytest.mark.parametrize("base", [225, 9, 92, 2**32])
+def test_letters_are_the_digits_of_their_numbers(weights: ModuleType, base: int) -> None:
+    count, letters = weights.FORMS[base]
+    assert base**count <= 92**letters  # or two groups had the same letters
+    text = weights.as_letters(np.array([base - 1, 0, 5]), base)
+    read = [weights.LETTERS.index(letter) for letter in text[:letters]]
+    value = sum(digit * 92**n for n, digit in enumerate(read))
+    assert [value // base**n % base for n in range(count)] == [base - 1, 0, 5, 0, 0][:count]
+    assert json.dumps(text) == f'"{text}"'
 
 
 def test_a_tokenizer_that_the_page_does_not_know_is_refused(weights: ModuleType) -> None:
@@ -362,7 +375,7 @@ def test_at_most_one_request_waits(tab: Page) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("absent", "is missing"), ("damaged", "is damaged"), ("changed", "holds other bytes than")],
+    [("absent", "is missing"), ("damaged", "is damaged"), ("changed", "holds other numbers than")],
 )
 def test_a_model_that_cannot_be_read_is_a_sentence(tab: Page, name: str, reason: str) -> None:
     script = "name => courseModels.open(name).then(() => 'read', error => error.message)"

@@ -30,13 +30,16 @@ from course_lib.lectures.lecture_08.views import measure_scores
 from course_lib.lectures.lecture_08.views.three_scores import ScoreMaps
 from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
+from course_lib.search import course_sections, index_of
 from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
 from course_lib.teaching.predictions import predict_masked
 from course_lib.text.features import tagged_sequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, predicted_tags
+from course_lib.train.searching import weighted_mix
+from course_lib.train.sentence_encoder import SentenceEncoder
 
-PLAYS = ("compare", "electra", "digits", "code", "scores")
+PLAYS = ("compare", "electra", "digits", "code", "scores", "search")
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -55,6 +58,7 @@ def written(
     models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
     models_of_pages.TAGGER_STEPS = 12  # what it has learned is page 03's to test
     models_of_pages.DISTANCE_STEPS = 12  # and page 08's
+    models_of_pages.SEARCH_STEPS = 2  # and page 17's
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     site_builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
@@ -161,7 +165,7 @@ def test_a_playground_shuts_nobody_out(
 ) -> None:
     box = playground(play, width, scheme)
     box.locator("textarea, .play-canvas").first.click()
-    box.locator(".play-bars, .play-tile, .play-numbers").first.wait_for()
+    box.locator(".play-bars, .play-tile, .play-numbers, .play-found li").first.wait_for()
     assert box.page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious_findings(box.page, ".play-box", WCAG) == []
     take_picture(box.page, f"site-{play}-{width}-{scheme}")
@@ -566,6 +570,76 @@ def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
     says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")
 
 
+# --- 17: a question for the course --------------------------------------------------------------
+
+QUESTIONS = (
+    "How can I train a large batch when memory is short?",
+    "Which layer knows the parts of speech best?",
+    "optimizers optimizing the learning rates, of rates",
+)
+
+
+@pytest.fixture(scope="module")
+def index(folder: Path) -> dict[str, Any]:
+    """What the playground searches, as it is written."""
+    text = (folder / "models" / "search-encoder.js").read_text(encoding="utf-8")
+    return json.loads(text[text.index("{") : text.rindex("}") + 1])["index"]
+
+
+def ranked(models: Any, index: dict[str, Any], question: str) -> dict[str, list[str]]:
+    """The headings of the five best sections by each way, in Python."""
+    from course_index import MIDDLE
+    from weights import LETTERS
+
+    sections = [one for one in course_sections() if one.page != "README.md"]
+    words = index_of(sections).scores([question])
+    codes = [LETTERS.index(letter) - MIDDLE for letter in index["vectors"]]
+    vectors = index["unit"] * torch.tensor(codes, dtype=torch.float32).view(len(index["of"]), -1)
+    query = SentenceEncoder(*models["search-encoder"], length=128).encode([question])
+    meaning, of = torch.full_like(words, -1), torch.tensor(index["of"])[None]
+    meaning.scatter_reduce_(1, of, query @ vectors.T, "amax")
+    scores = {"words": words, "meaning": meaning}
+    scores["both"] = weighted_mix(words, meaning, index["weight"])
+    best = {way: values[0].topk(5).indices.tolist() for way, values in scores.items()}
+    return {
+        way: [f"{sections[n].page[:2]} · {sections[n].heading}" for n in order]
+        for way, order in best.items()
+    }
+
+
+def test_the_course_is_searched_as_python_searches_it(
+    playground: Open, models: Any, index: dict[str, Any]
+) -> None:
+    box = playground("search")
+    box.page.keyboard.press("Tab")
+    box.locator(".play-found li").first.wait_for()
+    for question in QUESTIONS:
+        expected = ranked(models, index, question)
+        box.locator("textarea").fill(question)
+        for way, label in (("words", "words (BM25)"), ("meaning", "meaning"), ("both", "both")):
+            box.get_by_label(label).check()
+            expect(box.locator(".play-found a")).to_have_text(expected[way])
+    address = box.locator(".play-found a").first.get_attribute("href")
+    assert re.fullmatch(r"\d\d_\w+\.html#[\w-]+", address)
+    box.locator("textarea").fill("Zzyzx qwrt?")
+    says(box, "The pages have none of these words: BM25 finds nothing.")
+    box.get_by_label("words (BM25)").check()
+    expect(box.locator(".play-found li")).to_have_count(0)
+
+
+def test_words_are_stemmed_as_python_stems_them(playground: Open, index: dict[str, Any]) -> None:
+    import snowballstemmer
+
+    box = playground("search")
+    box.locator("textarea").click()
+    box.locator(".play-found li").first.wait_for()
+    text = " ".join(one.text for one in course_sections()).lower()
+    words = sorted(set(re.findall(r"\w\w+", text)))
+    script = "words => { const s = new EnglishStemmer(); return words.map(w => s.stemWord(w)); }"
+    assert box.page.evaluate(script, words) == snowballstemmer.stemmer("english").stemWords(words)
+    assert set(index["words"]) <= set(box.page.evaluate(script, words))
+
+
 # --- Firefox ------------------------------------------------------------------------------------
 
 TAB, DOWN = "\ue004", "\ue015"
@@ -616,6 +690,7 @@ TYPED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "electra": (STORY, lambda models: suspected(STORY, models)),
     "code": ("", lambda models: "There is no word to read."),
     "scores": ("the captain meets pina .", attended),
+    "search": ("Zzyzx qwrt?", lambda models: "The pages have none of these words"),
 }
 
 
@@ -626,7 +701,7 @@ def test_firefox_reads_what_is_typed(
     fox.open(folder / f"{play}.html")
     fox.keys(TAB)
     assert fox.run("return document.activeElement.tagName") == "TEXTAREA"
-    fox.wait("document.querySelector('.play-bars, .play-tile, .play-numbers')")
+    fox.wait("document.querySelector('.play-bars, .play-tile, .play-numbers, .play-found li')")
     text, expected = TYPED[play]
     fox.run("document.activeElement.select()")
     fox.keys(text or "\ue003")  # backspace

@@ -105,10 +105,19 @@ def _lay_pages(notebooks: list[Path], laid: Path, target: Path, run: bool) -> di
 def _lay_page(path: Path, laid: Path, target: Path, run: bool) -> dict[str, Recorded]:
     lives = recorded_on(path, run=run)
     nbformat.write(page_of(path, lives, links_of(path.stem, target)), laid / path.name)
-    shutil.copy(path, target / "notebooks")
+    nbformat.write(_to_run(path), target / "notebooks" / path.name)
     for live in lives.values():
         live.write(target / "live")
     return {live.module: live for live in lives.values() if live.module}
+
+
+def _to_run(path: Path) -> nbformat.NotebookNode:
+    """The notebook without its outputs, which the page shows: a fifth of its size."""
+    page = nbformat.read(path, as_version=4)
+    for cell in page.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return page
 
 
 def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
@@ -146,15 +155,20 @@ def _write_assets(folder: Path, scripts: dict[str, Recorded]) -> None:
     folder.mkdir()
     for file in (HERE / "site.css", HERE / "site.js", *(HERE / "models").glob("*.js")):
         shutil.copy(file, folder)
-    plotly = find_spec("plotly")
-    assert plotly and plotly.submodule_search_locations
-    package = Path(next(iter(plotly.submodule_search_locations)))
-    shutil.copy(package / "package_data" / "plotly.min.js", folder)
+    shutil.copy(_package("plotly") / "package_data" / "plotly.min.js", folder)
     modules = ",\n".join(
         f"{json.dumps(name)}: {one.plain_script()}" for name, one in scripts.items()
     )
+    for name in ("base-stemmer.js", "english-stemmer.js"):  # Snowball's, which Sphinx has
+        shutil.copy(_package("sphinx") / "search" / "non-minified-js" / name, folder)
     (folder / "modules.js").write_text(f"window.courseModules = {{\n{modules}}};\n", "utf-8")
     (folder / "modules.css").write_text("\n".join(s.css for s in scripts.values()), "utf-8")
+
+
+def _package(name: str) -> Path:
+    found = find_spec(name)
+    assert found and found.submodule_search_locations
+    return Path(next(iter(found.submodule_search_locations)))
 
 
 # --- a page -----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """A fine-tuned model as what it changed of another that the site has: a third of its own size.
 
-Differences are int4, two in a byte, each group of GROUP numbers of a row with a float16 scale; of
-the token table only the rows whose tokens were trained. Vectors, and what the other model lacks,
-are written as `weights.write_model` writes them."""
+Differences are whole numbers from −4 to 4, each group of GROUP of a row with a scale; of the token
+table only the rows whose tokens were trained. Vectors, and what the other model lacks, are written
+as `weights.write_model` writes them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,30 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from weights import as_text, as_written, config_of, named, numbers_of, write_script
+from weights import (
+    LETTERS,
+    as_letters,
+    as_written,
+    config_of,
+    in_groups,
+    named,
+    numbers_of,
+    scales,
+    whole,
+    write_script,
+)  # fmt: skip
 
-GROUP, LARGEST = 32, 7  # numbers with a common scale; the largest int4 of both signs
+GROUP, LARGEST = 32, 4  # numbers with a common scale; the largest of both signs
 UNCHANGED = 0.01  # of a row's largest weight: less is weight decay alone
 
 
-def write_difference(name: str, model: nn.Module, base: tuple[str, Any], folder: Path) -> Path:
+def write_difference(
+    name: str, model: nn.Module, base: tuple[str, Any], folder: Path, **more: Any
+) -> Path:
     """Write folder/name.js, which needs the base's own script beside it, and return its path.
 
-    base: the name and the model from which this one was trained, as shipped."""
+    base: the name and the model from which this one was trained, as shipped; more: what else the
+    script holds."""
     changes, own = {}, {}
     before = named(as_written(base[1]))
     for key, weight in named(model.state_dict()).items():
@@ -29,16 +43,20 @@ def write_difference(name: str, model: nn.Module, base: tuple[str, Any], folder:
             changes[key] = _change(weight, before[key])
         else:
             own[key] = weight
-    written = b"".join(scales.tobytes() + _in_bytes(n) for _, scales, n in _rows(changes))
+    parts = [
+        as_letters(steps, len(LETTERS)) + as_letters(numbers.astype(int) + LARGEST, 2 * LARGEST + 1)
+        for _, numbers, steps, _ in changes.values()
+    ]
     what = {
         "config": config_of(model),
         "base": base[0],
         **numbers_of(own),
         "changes": {
-            "tensors": [[key, rows.tolist()] for key, (rows, _, _) in changes.items()],
+            "tensors": [[key, rows.tolist(), top] for key, (rows, _, _, top) in changes.items()],
             "group": GROUP,
-            **as_text(written),
+            **whole("".join(parts)),
         },
+        **more,
     }
     return write_script(name, what, folder)
 
@@ -49,32 +67,16 @@ def as_changed(model: nn.Module, base: nn.Module) -> dict[str, Tensor]:
     for key, weight in model.state_dict().items():
         short = key.removeprefix("encoder.")
         if weight.dim() == 2 and short in before:
-            rows, scales, numbers = _change(weight, before[short])
-            each = np.repeat(scales.astype(np.float32), GROUP, axis=1)
+            rows, numbers, steps, top = _change(weight, before[short])
             result[key] = before[short].clone()
+            each = scales(steps, top, GROUP, numbers.shape[1])
             result[key][torch.from_numpy(rows)] += torch.from_numpy(numbers * each)
     return result
 
 
-def _change(weight: Tensor, before: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows that changed (R,), their scales, float16 (R, C / GROUP), and int4 numbers (R, C)."""
-    difference = (weight - before).numpy()
-    least = UNCHANGED * np.abs(weight.numpy()).max(axis=1)
-    rows = np.flatnonzero(np.abs(difference).max(axis=1) > least)
-    groups = difference[rows].reshape(len(rows), weight.shape[1] // GROUP, GROUP)
-    scales = (np.abs(groups).max(axis=2) / LARGEST).astype("<f2")
-    each = scales.astype(np.float32)[..., None]
-    whole = np.divide(groups, each, out=np.zeros_like(groups), where=each > 0)
-    numbers = np.clip(np.rint(whole), -LARGEST, LARGEST).astype(np.int8)
-    return rows, scales, numbers.reshape(len(rows), weight.shape[1])
-
-
-def _rows(changes: dict[str, Any]) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Each changed row of each matrix: its number, scales and numbers."""
-    return [one for change in changes.values() for one in zip(*change, strict=True)]
-
-
-def _in_bytes(numbers: np.ndarray) -> bytes:
-    """int4, from −7 to 7, as 1 to 15: the first of two in the lower half of a byte."""
-    halves = (numbers + 8).astype(np.uint8)
-    return (halves[0::2] | halves[1::2] << 4).tobytes()
+def _change(weight: Tensor, before: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """The rows that changed (R,), and of their differences what `in_groups` gives."""
+    difference = weight - before
+    least = UNCHANGED * weight.abs().amax(dim=1)
+    rows = np.flatnonzero((difference.abs().amax(dim=1) > least).numpy())
+    return rows, *in_groups(difference[torch.from_numpy(rows)], GROUP, LARGEST)

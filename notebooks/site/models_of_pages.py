@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from course_index import SEARCHER, WAY, index_for
 from differences import as_changed, write_difference
 from torch import Tensor, nn
 from weights import as_written, write_model
@@ -22,6 +23,8 @@ from course_lib.images import digits
 from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences
 from course_lib.lectures.lecture_08 import experiments as position_runs
 from course_lib.lectures.lecture_15 import picture_runs
+from course_lib.lectures.lecture_17 import search as search_runs
+from course_lib.lectures.lecture_17.numbers import runs_of
 from course_lib.teaching.documentation_tasks import code_words
 from course_lib.teaching.shipped import micro_electra
 from course_lib.text.wordpiece import WordPiece
@@ -31,9 +34,9 @@ from course_lib.train.finetuning import head_on
 PARTS = ("query", "key", "value")
 TRAINED = Path(__file__).resolve().parent.parent.parent / "build" / "trained"
 DIGITS, CODE_TAGGER, DISTANCES = "digits-vit", "code-tagger", "stories-deberta"
-TAGGER_STEPS, DISTANCE_STEPS = 120, 400
+TAGGER_STEPS, DISTANCE_STEPS, SEARCH_STEPS = 120, 400, search_runs.RECIPES[WAY].steps
 
-BASES = {CODE_TAGGER: "course-bert"}  # whose script a model's own needs
+BASES = {CODE_TAGGER: "course-bert", SEARCHER: "course-bert"}  # whose script a model's own needs
 
 
 def model_of(name: str) -> tuple[Any, WordPiece]:
@@ -44,6 +47,8 @@ def model_of(name: str) -> tuple[Any, WordPiece]:
         return OfPictures(digits_vit()), WordPiece.from_words([])
     if name == CODE_TAGGER:
         return code_tagger(), model_of(BASES[name])[1]
+    if name == SEARCHER:
+        return search_encoder(), model_of(BASES[name])[1]
     if name == DISTANCES:
         return OfDistances(stories_deberta()), MicroWorld.load().tokenizer
     shipped = load_pretrained(name)
@@ -55,7 +60,8 @@ def write_named(name: str, folder: Path) -> None:
     """Write this model's script into the folder; a base's is another one (BASES)."""
     model, words = model_of(name)
     if base := BASES.get(name):
-        write_difference(name, model, (base, model_of(base)[0]), folder)
+        more = {"index": index_for(*as_shipped(name))} if name == SEARCHER else {}
+        write_difference(name, model, (base, model_of(base)[0]), folder, **more)
     else:
         write_model(name, model, words, folder)
 
@@ -87,6 +93,16 @@ def code_tagger() -> BertForTokenClassification:
         finetune, start.encoder, task, steps=TAGGER_STEPS, learning_rate=3e-4, progress=False
     )
     return _kept(f"{CODE_TAGGER}-{marked.hash[:16]}-{TAGGER_STEPS}", fresh, train)
+
+
+def search_encoder() -> Encoder:
+    """Page 17's bi-encoder, trained as there with seed 0 on the documentation of what is installed:
+    two minutes of a quiet core."""
+    recipe = replace(search_runs.RECIPES[WAY], learning_rate=runs_of(WAY)[0]["rate"])
+    fresh = partial(search_runs.model_of, recipe, 0)
+    key = search_runs.read("train").hash
+    name = f"{SEARCHER}-{key[:16]}-{SEARCH_STEPS}"
+    return _kept(name, fresh, lambda: search_runs.train(recipe, 0, SEARCH_STEPS)[0]).encoder
 
 
 def stories_deberta() -> Encoder:

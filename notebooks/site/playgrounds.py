@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from course_index import SEARCHER
 from guesses import play_box
 from live import Recorded
 from models_of_pages import BASES, CODE_TAGGER, DIGITS, DISTANCES, digits_examples, write_named
@@ -63,7 +64,15 @@ MOVE = (
     "Press a word and move it: its content stays, its distances change. Which of its three scores "
     "change with it in layer 1? And in layer 2?"
 )
+SEARCH = (
+    "Ask the course something, in words of your own. What does each ranking find that the other "
+    "does not? Try a word that no page uses."
+)
 TRAINED_HERE = "was trained by this page's recipe when the site was built"
+CHANGED = (
+    "course-bert's, and int4 for what training changed of them. The model "
+    f"{TRAINED_HERE}, on the documentation that was installed there"
+)
 DRAW = (
     "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this "
     f"page, says which it is. It has seen {len(digits()):,} digits, all scaled alike: so is yours, "
@@ -92,8 +101,11 @@ PLAYGROUNDS = (
     ),
     Playground(
         "03", "code_words_view(code_tagger", "code", (CODE_TAGGER,), SENTENCE, CODE,
-        up_to="course-bert's, and int4 for what training changed of them. The model "
-        f"{TRAINED_HERE}, on the documentation that was installed there",
+        up_to=CHANGED,
+    ),
+    Playground(
+        "17", "search_course(", "search", (SEARCHER,), "Which words are hidden from the model?",
+        SEARCH, "your own question", up_to=CHANGED,
     ),
 )  # fmt: skip
 NOTE = (

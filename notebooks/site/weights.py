@@ -1,13 +1,12 @@
 """A model as one script for a page: what the course ships, in small numbers, as text.
 
-A page that is opened as a file may fetch nothing, but it may load a script. So the weights are
-base64 inside a script that calls `courseModel(name, …)`; models/models.js reads them again.
-Matrices are int8, each group of GROUP numbers of a row with a scale of its own (float16); vectors
-stay float32."""
+A page that is opened as a file may fetch nothing, but it may load a script. So a script calls
+`courseModel(name, …)` with the weights in letters; models/models.js reads them again. Of a matrix,
+each group of GROUP numbers of a row is whole numbers from −LARGEST to LARGEST and a scale, which is
+rounded up to an eighth of an octave below the matrix's largest. Vectors stay float32."""
 
 from __future__ import annotations
 
-import base64
 import json
 import zlib
 from dataclasses import asdict
@@ -20,7 +19,11 @@ from torch import Tensor, nn
 
 from course_lib.text.wordpiece import WordPiece
 
-GROUP = 16  # numbers with a common scale
+GROUP, LARGEST = 16, 112  # numbers with a common scale; the largest of both signs
+LETTERS = [chr(n) for n in range(33, 127) if chr(n) not in '"\\']  # 92 that JSON writes as they are
+STEPS = 8  # of the scale an octave
+# Whole numbers below a base -> how many of them are how many letters.
+FORMS = {2 * LARGEST + 1: (5, 6), 9: (2, 1), len(LETTERS): (1, 1), 2**32: (1, 5)}
 
 
 def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path) -> Path:
@@ -53,15 +56,29 @@ def named(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def numbers_of(weights: dict[str, Tensor]) -> dict[str, Any]:
     """Weights by name as what the script needs of them."""
-    tensors = [[key, list(weight.shape)] for key, weight in weights.items()]
-    data = b"".join(_written(weight) for weight in weights.values())
-    return {"tensors": tensors, "group": GROUP, **as_text(data)}
+    parts = {key: _written(weight) for key, weight in weights.items()}
+    tensors = [[key, list(weights[key].shape), top] for key, (top, _) in parts.items()]
+    return {
+        "tensors": tensors,
+        "group": GROUP,
+        **whole("".join(text for _, text in parts.values())),
+    }
 
 
-def as_text(data: bytes) -> dict[str, Any]:
-    """Bytes as a script can hold them, with what shows damage."""
-    text = base64.b64encode(data).decode("ascii")
-    return {"bytes": len(data), "adler": zlib.adler32(data), "data": text}
+def whole(text: str) -> dict[str, Any]:
+    """A text for a script, with what shows damage."""
+    return {"data": text, "adler": zlib.adler32(text.encode("ascii"))}
+
+
+def as_letters(numbers: np.ndarray, base: int) -> str:
+    """Whole numbers from 0, below `base`, as letters: as many in a group as FORMS says."""
+    count, letters = FORMS[base]
+    groups = np.pad(numbers.astype(np.uint64).ravel(), (0, -numbers.size % count))
+    values = groups.reshape(-1, count) @ np.array([base**n for n in range(count)], np.uint64)
+    digits = [
+        values // np.uint64(len(LETTERS) ** n) % np.uint64(len(LETTERS)) for n in range(letters)
+    ]
+    return "".join(np.array(LETTERS)[np.stack(digits, axis=1).ravel()])
 
 
 def as_written(model: nn.Module) -> dict[str, Tensor]:
@@ -86,31 +103,38 @@ def settings_of(tokenizer: WordPiece) -> dict[str, Any]:
     return {**settings, "max_chars": tokenizer.max_chars, "added_tokens": longest}
 
 
-def in_groups(weight: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix (R, C) as int8 (R, C), and the scales of its groups, float16 (R, ⌈C / GROUP⌉)."""
+def in_groups(
+    weight: Tensor, group: int = GROUP, largest: int = LARGEST
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """A matrix (R, C) as whole numbers (R, C), the steps of its groups' scales below the first one
+    (R, ⌈C / group⌉), and that scale."""
     matrix = weight.detach().float().numpy()
-    starts = np.arange(0, matrix.shape[1], GROUP)
-    largest = np.maximum.reduceat(np.abs(matrix), starts, axis=1)
-    scales = (largest / 127).astype(np.float16)
-    each = _each_column(scales, matrix.shape[1])
-    whole = np.divide(matrix, each, out=np.zeros_like(matrix), where=each > 0)
-    return np.clip(np.rint(whole), -127, 127).astype(np.int8), scales
+    most = np.maximum.reduceat(np.abs(matrix), np.arange(0, matrix.shape[1], group), axis=1)
+    top = float(most.max(initial=0.0)) / largest
+    ratios = np.divide(most / largest, top, out=np.zeros_like(most), where=most > 0)
+    steps = np.floor(-STEPS * np.log2(np.maximum(ratios, 1e-30)))
+    steps = np.clip(steps, 0, len(LETTERS) - 1).astype(np.uint8)
+    each = scales(steps, top, group, matrix.shape[1])
+    numbers = np.divide(matrix, each, out=np.zeros_like(matrix), where=each > 0)
+    return np.clip(np.rint(numbers), -largest, largest).astype(np.int8), steps, top
 
 
-def _each_column(scales: np.ndarray, columns: int) -> np.ndarray:
-    return np.repeat(scales.astype(np.float32), GROUP, axis=1)[:, :columns]
+def scales(steps: np.ndarray, top: float, group: int, columns: int) -> np.ndarray:
+    """The scale of every number, (R, C)."""
+    return np.repeat((top * 0.5 ** (steps / STEPS)).astype(np.float32), group, axis=1)[:, :columns]
 
 
-def _written(weight: Tensor) -> bytes:
-    """A vector as float32, a matrix as its scales and then its int8, all little-endian."""
+def _written(weight: Tensor) -> tuple[float, str]:
+    """A matrix's first scale and its letters, scales and then numbers; a vector's bits."""
     if weight.dim() == 1:
-        return weight.detach().float().numpy().astype("<f4").tobytes()
-    numbers, scales = in_groups(weight)
-    return scales.astype("<f2").tobytes() + numbers.tobytes()
+        return 0.0, as_letters(weight.detach().float().numpy().view(np.uint32), 2**32)
+    numbers, steps, top = in_groups(weight)
+    codes = as_letters(numbers.astype(int) + LARGEST, 2 * LARGEST + 1)
+    return top, as_letters(steps, len(LETTERS)) + codes
 
 
 def _read_again(weight: Tensor) -> Tensor:
     if weight.dim() == 1:
         return weight.float()
-    numbers, scales = in_groups(weight)
-    return torch.from_numpy(numbers * _each_column(scales, numbers.shape[1]))
+    numbers, steps, top = in_groups(weight)
+    return torch.from_numpy(numbers * scales(steps, top, GROUP, numbers.shape[1]))

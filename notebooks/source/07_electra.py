@@ -740,7 +740,22 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words was here? A meta controller, trained like the generator, offers them.
 # - **COCO-LM** (Meng et al. 2021) predicts the original words of a corrupted text, with a shortcut for copying, and pulls the vectors of a text and of its corrupted version together.
 # - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
-# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. You can try it with the corruptor above: write a story with two endings, and compare P(replaced).
+# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*.
+#
+# Let us try the last one. Each question is an unseen story with one gap; the answers are the right word and the four that our generator finds likeliest besides.
+
+# %%
+from course_lib.lectures.lecture_07.zero_shot import answered, by_discriminating, by_filling, gap_questions
+from course_lib.teaching.shipped import micro_teacher
+
+gaps = gap_questions(world)
+print(f"right answers to {len(gaps)} questions, by chance 20%")
+print(f"{'the generator, 2 layers of 32':38}{answered(by_filling, trained.generator, gaps):5.0%}")
+print(f"{'the discriminator, 2 layers of 128':38}{answered(by_discriminating, trained.discriminator, gaps):5.0%}")
+print(f"{'a BERT of 4 layers, trained longer':38}{answered(by_filling, micro_teacher(), gaps):5.0%}")
+
+# %% [markdown]
+# The discriminator was never asked for a word, yet it chooses well. The wrong answers are the generator's own favourites, so the generator's row is not a fair rival. A good masked-word model does the same, and reads the text once, where the discriminator reads it once for each answer. Exercise 07.8 is the step that chooses.
 #
 # The discriminator cannot fill a gap with a word: it has no vocabulary head. The discarded generator had one.
 #
@@ -816,6 +831,17 @@ def my_likeness(vectors, attention_mask):
 
 
 check("07.7", my_likeness)
+
+# %% [markdown]
+# {{exercise:07.8}}
+
+
+# %%
+def my_choice(logits, spans):
+    return ...
+
+
+check("07.8", my_choice)
 
 # %% [markdown]
 # ## Quiz

@@ -45,8 +45,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 import jinja2
+import ziamath
 from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
@@ -64,6 +66,7 @@ from drawing import claims_rows, exercise_list, for_a_hall, large  # noqa: E402
 BUILD = SOURCES.parent / "build"
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
+EM = 100.0  # the size in which formulas are set, to be scaled to the text around them
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
@@ -253,8 +256,15 @@ def _markdown() -> MarkdownIt:
 
 
 def _math(content: str, options: dict[str, Any]) -> str:
-    opening, closing = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
-    return f"{opening}{html.escape(content, quote=False)}{closing}"
+    """A formula as a drawing, alike on every machine: a browser draws MathML well only with a font
+    for it."""
+    formula = ziamath.Latex(content, size=EM, inline=not options["display_mode"])
+    svg = formula.svgxml()
+    _, top, width, height = map(float, svg.attrib["viewBox"].split())
+    size = {"width": width, "height": height, "vertical-align": -top - height}
+    svg.attrib |= {"style": ";".join(f"{name}:{value / EM:.3f}em" for name, value in size.items())}
+    svg.attrib |= {"role": "img", "aria-label": content.strip()}
+    return tostring(svg, encoding="unicode")
 
 
 def _fenced(code: str, language: str, _attributes: str) -> str:
@@ -337,22 +347,11 @@ def style_sheet() -> str:
 
 
 def copy_assets(folder: Path) -> None:
-    """reveal.js, MathJax and plotly.js, taken from the installed packages that carry them."""
+    """reveal.js and plotly.js, taken from the installed packages that carry them."""
     reveal = _package("sphinx_revealjs") / "_static" / "revealjs"
-    mathjax = _package("jupyter_server_mathjax") / "static"
     parts = "dist/reset.css dist/reveal.css dist/reveal.js plugin/notes/notes.js LICENSE"
     for name in parts.split():
         _copy(reveal / name, folder / "reveal" / name)
-    for name in [
-        "MathJax.js",
-        "config",
-        "jax",
-        "fonts",
-        "extensions",
-        "localization/en",
-        "LICENSE",
-    ]:
-        _copy(mathjax / name, folder / "mathjax" / name)
     _copy(_package("plotly") / "package_data" / "plotly.min.js", folder / "plotly.min.js")
     (folder / "deck.css").write_text(style_sheet(), encoding="utf-8")
     shutil.copy(SOURCES / "deck.js", folder / "deck.js")
@@ -369,11 +368,7 @@ def _package(name: str) -> Path:
 
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        unused = shutil.ignore_patterns("a11y", "SVG")  # a second output, as large as all the rest
-        shutil.copytree(source, target, dirs_exist_ok=True, ignore=unused)
-    else:
-        shutil.copy(source, target)
+    shutil.copy(source, target)
 
 
 NOTES_TOO_LONG = """() => [...document.querySelectorAll('.speaker-notes-pdf')]

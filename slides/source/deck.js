@@ -1,15 +1,12 @@
-// Draw figures and formulas, then start the deck; window.deckDrawn says when all of it stands.
+// Draw figures, then start the deck; window.deckDrawn says when all of it stands.
 (async () => {
   const drawFigures = () => Promise.all([...document.querySelectorAll(".plotly")].map((place) => {
     const figure = JSON.parse(document.querySelector(`script[data-for="${place.id}"]`).textContent);
     return Plotly.newPlot(place, figure.data, figure.layout, {displayModeBar: false});
   }));
-  const drawFormulas = () => new Promise((done) => {
-    MathJax.Hub.Queue(["Typeset", MathJax.Hub, document.querySelector(".slides")], done);
-  });
   // Before reveal.js hides the slides that are not shown: sizes can still be measured.
   await document.fonts.ready;
-  await Promise.all([drawFigures(), drawFormulas()]);
+  await drawFigures();
   const {width, height} = document.body.dataset;
   const printing = /print-pdf/.test(location.search);
   const laidOut = new Promise((done) => printing ? Reveal.on("pdf-ready", done) : done());

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import tomllib
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from statistics import fmean
 from typing import Any
 
@@ -27,17 +28,19 @@ from course_lib.text.documentation import plain
 from course_lib.text.world import MicroWorld
 from course_lib.train.calibration import bootstrap_interval
 from course_lib.train.ranking_metrics import ranking_scores
-from course_lib.train.searching import weighted_mix
+from course_lib.train.searching import BM25, weighted_mix
 
 from .numbers import runs_of
 from .search import RECIPES, SEEDS, WEIGHTS, Recipe, model_of, scores_between, train
 
-ORDER = "a random order"
+ORDER, PIECES = "a random order", "BM25, piece by piece"
 WAYS = {
     ORDER: Recipe("none", start=""),
-    **{name: RECIPES[name] for name in ("BM25", "mean", "token table", "bi-encoder", "MiniLM")},
+    "BM25": RECIPES["BM25"],
+    PIECES: Recipe("pieces", start=""),  # whether the mixes gain by pieces, and not by meaning
+    **{name: RECIPES[name] for name in ("mean", "token table", "bi-encoder", "MiniLM")},
 }
-PIECE = 80  # words of a section that a model reads at once
+PIECE = 50  # words of a section that a model reads at once: nearly all fit into READ tokens
 SETS = ("review", "quiz", "sections")  # of questions; the first chooses the weight of a mix
 Judged = dict[str, dict[str, int]]  # {question: {page or section: 1}}
 
@@ -93,11 +96,11 @@ def by_words(which: str) -> Tensor:
     return index_of(sections()).scores(list(judged(which)))
 
 
-def by_model(model: Any, recipe: Recipe) -> dict[str, Tensor]:
-    """A model's scores (questions, sections) of each set: those of the best pieces."""
+def by_pieces(score: Callable[[list[str], list[str]], Tensor]) -> dict[str, Tensor]:
+    """Scores (questions, sections) of each set, those of the best pieces. score: of questions and
+    pieces."""
     texts, of = pieces()
-    questions = [question for which in SETS for question in judged(which)]
-    scores = scores_between(model, recipe, questions, texts)
+    scores = score([question for which in SETS for question in judged(which)], texts)
     best = torch.full((len(scores), len(sections())), -torch.inf)
     best = best.scatter_reduce(1, of.expand_as(scores), scores, "amax")
     return dict(zip(SETS, best.split([len(judged(which)) for which in SETS]), strict=True))
@@ -131,7 +134,9 @@ def measured(recipe: Recipe, seed: int) -> dict[str, Any]:
     """A way of search, alone and mixed with BM25."""
     if recipe.start:
         model: Any = train(recipe, seed)[0] if recipe.steps else model_of(recipe, seed).eval()
-        scores = by_model(model, recipe)
+        scores = by_pieces(partial(scores_between, model, recipe))
+    elif recipe.way == "pieces":
+        scores = by_pieces(lambda questions, texts: BM25(texts).scores(questions))
     else:
         scores = {which: by_words(which) * (recipe.way == "BM25") for which in SETS}
 
@@ -155,7 +160,7 @@ def one_run(recipe: Recipe, material: None, seed: int) -> dict[str, Any]:
     name = next(name for name, way in WAYS.items() if way == recipe)
     rate = runs_of(name)[0]["rate"] if recipe.steps else 0.0
     recipe = replace(recipe, learning_rate=rate)
-    about = {"seed": seed, **asdict(recipe), "texts": texts_hash()}
+    about = {"seed": seed, **asdict(recipe), "texts": texts_hash(), "piece": PIECE}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of questions without a known word: they count
         run = kept(

@@ -34,10 +34,34 @@ def figure(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
+def signed(value: float) -> str:
+    """A difference, as "+.031"."""
+    return f"{'+' if value >= 0 else '−'}{figure(abs(value))}"
+
+
 def beside(name: str, other: str, split: str, what: str = "ndcg", of: str = "ndcg") -> str:
     """How much further a way is than another, as "+.031"."""
-    value = fmean(reached(name, split, what)) - fmean(reached(other, split, of))
-    return f"{'+' if value >= 0 else '−'}{figure(abs(value))}"
+    return signed(fmean(reached(name, split, what)) - fmean(reached(other, split, of)))
+
+
+def on_course(name: str, of: str = "quiz", way: str = "alone", what: str = "ndcg") -> str:
+    """What a way to search reaches on the course's own pages; a gain with its sign."""
+    runs = stored("17_course")["runs"][name]
+    value = fmean(run[of][way][what] for run in runs)
+    return signed(value) if what == "gain" else figure(value)
+
+
+def questions_on_course(of: str) -> int:
+    """How many questions find a page, "quiz", or a section, "sections"."""
+    count: int = stored("17_course")["texts"][of]
+    return count
+
+
+def words_a_piece() -> int:
+    """How long the pieces of a section are that a model reads."""
+    from .course import PIECE  # which reads this module
+
+    return PIECE
 
 
 def where_few_words(name: str, split: str, upto: int = 1) -> float:

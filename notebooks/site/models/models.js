@@ -50,7 +50,7 @@
     return {...what, under: base, vocab: base.vocab, tokenizer: base.tokenizer};
   }
   async function load(name) {
-    const what = await read(name);
+    const {index, ...what} = await read(name);  // the index is the page's, not the engine's
     const waiting = [];  // who has asked, in order
     const hear = message => waiting.shift().done(message);
     const stop = () => waiting.splice(0).forEach(({failed}) => failed());
@@ -71,7 +71,7 @@
       if (error) throw sentence(name, error);
       return answer;
     }
-    return {name, config: loaded.config, vocab: what.vocab, tokenizer: what.tokenizer, ask};
+    return {name, config: loaded.config, vocab: what.vocab, tokenizer: what.tokenizer, index, ask};
   }
   // Two places for the engine: a worker, made of the text of our own functions, since a page that is
   // a file may load none; or the page itself.
@@ -119,65 +119,72 @@
   // --- what runs beside the page: the tokenizer, the encoder, and a request's answer
   function courseEngine(makeProduct, makeEncoder, makeWordPiece, tell) {
     let bert, words;
-    // Base64 as bytes, which must be those that were written.
-    function bytesOf({data, bytes: length, adler}) {
-      const text = atob(data), bytes = new Uint8Array(text.length);
+    // Whole numbers below a base in letters (weights.py): five below 225 in six letters, two below 9 in
+    // one, one below 92 in one, the bits of a float32 in five. -> `count` of them from a place on.
+    const LETTERS = 92, FORMS = {225: [5, 6], 9: [2, 1], 92: [1, 1], 4294967296: [1, 5]};
+    function numbers(text, at, count, base, result) {
+      const [many, letters] = FORMS[base];
+      for (let n = 0; n < count; n += many, at += letters) {
+        let value = 0;
+        for (let k = letters; k--;) {
+          const code = text.charCodeAt(at + k);
+          value = value * LETTERS + code - 33 - (code > 34) - (code > 92);  // without " and \\
+        }
+        for (let k = n; k < n + many && k < count; k++, value = Math.floor(value / base)) result[k] = value % base;
+      }
+      return result;
+    }
+    const lettersOf = (count, base) => Math.ceil(count / FORMS[base][0]) * FORMS[base][1];
+    function unharmed({data, adler}) {
       let a = 1, b = 0;  // the two sums of adler32
-      for (let i = 0; i < bytes.length; i++) {
-        bytes[i] = text.charCodeAt(i);
-        a = (a + bytes[i]) % 65521;
+      for (let i = 0; i < data.length; i++) {
+        a = (a + data.charCodeAt(i)) % 65521;
         b = (b + a) % 65521;
       }
-      if (bytes.length !== length || b * 65536 + a !== adler) throw new Error('other bytes than were written');
-      return bytes;
+      if (b * 65536 + a !== adler) throw new Error('other numbers than were written');
+      return data;
     }
-    // int8 rows, in groups of `group` columns with a float16 scale each, as float32 again.
+    // A matrix from a place on: a step below its first scale for each group, then its numbers.
+    function matrix(text, at, rows, columns, group, base, top) {
+      const groups = Math.ceil(columns / group), middle = (base - 1) / 2, next = at + rows * groups;
+      return {next: next + lettersOf(rows * columns, base), each(take) {
+        const steps = numbers(text, at, rows * groups, LETTERS, new Uint8Array(rows * groups));
+        const values = numbers(text, next, rows * columns, base, new Uint8Array(rows * columns));
+        for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < columns; c++, i++) {
+          take(r, c, (values[i] - middle) * Math.fround(top * 2 ** (-steps[r * groups + Math.floor(c / group)] / 8)));
+        }
+      }};
+    }
     function decode(what) {
-      const {tensors, group} = what, bytes = bytesOf(what), whole = new Int8Array(bytes.buffer);
-      const view = new DataView(bytes.buffer), named = {};
+      const {tensors, group} = what, text = unharmed(what), named = {};
       let at = 0;
-      for (const [name, shape] of tensors) {
-        const [rows, columns] = shape, start = at, groups = Math.ceil(columns / group);
+      for (const [name, shape, top] of tensors) {
+        const [rows, columns] = shape, start = at;
         if (shape.length === 1) {
-          at += 4 * rows;
-          named[name] = {shape, write: to => { for (let i = 0; i < rows; i++) to[i] = view.getFloat32(start + 4 * i, true); }};
+          at += lettersOf(rows, 2 ** 32);
+          named[name] = {shape, write: to => to.set(new Float32Array(numbers(text, start, rows, 2 ** 32, new Uint32Array(rows)).buffer))};
           continue;
         }
-        const first = start + 2 * rows * groups;
-        at = first + rows * columns;
-        named[name] = {shape, write: to => {
-          for (let r = 0; r < rows; r++) for (let g = 0; g < groups; g++) {
-            const scale = float16(view.getUint16(start + 2 * (r * groups + g), true));
-            const from = r * columns + g * group, end = r * columns + Math.min(columns, (g + 1) * group);
-            for (let i = from; i < end; i++) to[i] = scale * whole[first + i];
-          }
-        }};
+        const {next, each} = matrix(text, at, rows, columns, group, 225, top);
+        at = next;
+        named[name] = {shape, write: to => each((r, c, value) => { to[r * columns + c] = value; })};
       }
       return named;
     }
-    // What a base became: int4 differences of its rows, two in a byte, with float16 scales.
+    // What a base became: differences of its rows, in numbers from -4 to 4.
     function changed(base, what) {
-      const {tensors, group} = what.changes, bytes = bytesOf(what.changes), view = new DataView(bytes.buffer);
-      const named = decode(what);
+      const {tensors, group} = what.changes, text = unharmed(what.changes), named = decode(what);
       let at = 0;
-      for (const [name, rows] of tensors) {
-        const {shape, write} = base[name], columns = shape[1], scales = 2 * columns / group, size = scales + columns / 2, start = at;
-        at += rows.length * size;
+      for (const [name, rows, top] of tensors) {
+        const {shape, write} = base[name], columns = shape[1];
+        const {next, each} = matrix(text, at, rows.length, columns, group, 9, top);
+        at = next;
         named[name] = {shape, write: to => {
           write(to);
-          rows.forEach((row, n) => {
-            for (let c = 0, from = start + n * size; c < columns; c++) {
-              const byte = bytes[from + scales + (c >> 1)], scale = float16(view.getUint16(from + 2 * Math.floor(c / group), true));
-              to[row * columns + c] += scale * ((c % 2 ? byte >> 4 : byte & 15) - 8);
-            }
-          });
+          each((r, c, value) => { to[rows[r] * columns + c] += value; });
         }};
       }
       return named;
-    }
-    function float16(bits) {
-      const exponent = (bits >> 10) & 31, fraction = bits & 1023;
-      return exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;  // scales are positive
     }
     // [CLS] first [SEP] second [SEP], without the ends of the longer one where it does not fit.
     function pack(first, second) {

@@ -6,6 +6,7 @@
 //   node(parent, tag, properties, text)    a new element
 //   field(box, label, rows)      an empty box with a field for the reader's text
 //   touched(box, start)      calls start once, at the first click, key or focus inside the box
+//   script(name)             a further script of this folder
 //   open(name, tell)         the model; meanwhile and where it fails, tell(sentence)
 //   latest(model, show, fail)    see models.js: never more than one request waits
 //   bars(parent, title, items)   items [{label, value, mark}]: bars of 0 to 1 with their numbers
@@ -138,5 +139,5 @@
     };
   }
   const latest = (...all) => window.courseModels.latest(...all);
-  window.courseTools = {node, field, touched, open, openAll, latest, bars, guesses, pieces, gaps, sentence, attention, percent};
+  window.courseTools = {node, field, touched, script, open, openAll, latest, bars, guesses, pieces, gaps, sentence, attention, percent};
 })();

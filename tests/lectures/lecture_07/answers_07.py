@@ -170,6 +170,24 @@ def alike_by_sums(vectors, mask):
     return ((units.sum(0) ** 2).sum() - n.sum()) / (n * (n - 1)).sum()
 
 
+# ---------------------------------------------------------------- 07.8
+
+
+def choice(logits, spans, p=lambda x: 1 / (1 + (-x).exp())):
+    """Token by token."""
+    own = [
+        [float(p(row[t])) for t in range(*span)] for row, span in zip(logits, spans, strict=True)
+    ]
+    return [sum(one) / len(one) for one in own]
+
+
+def choice_masked(logits, spans):
+    at = torch.arange(logits.shape[1])
+    first, end = torch.tensor(spans).T[..., None]
+    mine = (at >= first) & (at < end)
+    return (logits.sigmoid() * mine).sum(1) / mine.sum(1)
+
+
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
@@ -185,6 +203,7 @@ RIGHT = {
         [float(x) for x in step(*sizes)], dtype=torch.float64)],
     "07.6": [fractions, fractions_sorted],
     "07.7": [alike, alike_by_sums, lambda v, m: alike(v, m, keep=lambda a, b: a != b)],
+    "07.8": [choice, choice_masked],
 }  # fmt: skip
 
 WRONG = {
@@ -221,5 +240,10 @@ WRONG = {
     "07.7": [
         (lambda v, m: alike(v, m, keep=lambda a, b: True), "each vector with itself"),
         (lambda v, m: 1 - alike_by_sums(v, m), "you have"),
+    ],
+    "07.8": [
+        (lambda x, s: choice(x, s, p=lambda x: 1 / (1 + x.exp())), "are original"),
+        (lambda x, s: [sum(x.sigmoid()[n, a:b]) for n, (a, b) in enumerate(s)], "add up"),
+        (lambda x, s: int(torch.tensor(choice(x, s)).argmin()), "shape"),
     ],
 }  # fmt: skip

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from course_lib.teaching import curves_chart, dots_chart
 from course_lib.teaching.page import Html, number_table
+from course_lib.teaching.results import stored
 
-from ..course import by_words, judged, measures, sections
-from ..numbers import figure, reached, runs_of
+from ..course import ORDER
+from ..numbers import figure, reached, runs_of, signed
 from ..search import RECIPES, SHARED, SIZES, TESTS
 
 SPLITS = {"modules": "unseen modules", "packages": "unseen packages"}
@@ -41,21 +42,24 @@ def _cell(name: str, split: str, what: str) -> str:
 
 
 def course_table() -> Html:
-    """How well quiz questions find their page of the course, and its section, by BM25: counted now,
-    on the pages as they are. Without pages, in Colab, the sentence that says so."""
-    try:
-        counts = {of: len(judged(of)) for of in ("quiz", "sections")}
-        head = [f"{len(sections())} sections"]
-    except FileNotFoundError as missing:
-        return Html(str(missing), str(missing))
-    for of, what in (("quiz", "page"), ("sections", "section")):
-        columns = ("recall@1", "recall@5", "nDCG@10")
-        head += [f"{what} (of {counts[of]}): {column}" for column in columns]
+    """nDCG@10 of questions for their page of the course, and its section: each way alone, and mixed
+    with BM25; and what the mix gains on sections."""
+    head = ["ranked by", "page: alone", "with BM25", "section: alone", "with BM25"]
+    head += ["gain over BM25", "95% of questions"]
     rows = []
-    for name, weight in (("a random order", 0), ("BM25", 1)):
-        each = [measures(weight * by_words(of), of) for of in counts]
-        values = [x for m in each for x in (m["recall@1"], m["recall@5"], fmean(m["ndcg"]))]
-        rows.append([name, *map(figure, values)])
+    for name, runs in stored("17_course")["runs"].items():
+        row, of_section = [name], [run["sections"]["mix"] for run in runs]
+        for of in ("quiz", "sections"):
+            row += [figure(fmean(run[of][way]["ndcg"] for run in runs)) for way in ("alone", "mix")]
+        if name in ("BM25", ORDER):  # a mix with itself, or with nothing
+            row[2::2] = "–", "–"
+            rows.append([*row, "–", "–"])
+        else:
+            low, high = (
+                signed(fmean(one["interval"][end] for one in of_section)) for end in (0, 1)
+            )
+            gain = signed(fmean(one["gain"] for one in of_section))
+            rows.append([*row, gain, f"{low} to {high}"])
     return number_table(head, rows, "pages and sections that answer questions")
 
 

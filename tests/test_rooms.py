@@ -20,13 +20,13 @@ LIBRARY = (
     "objectives", "text", "checkpoints", "train",
 )  # fmt: skip
 ROOMS = (*LIBRARY, "doctor", "search", "teaching", "bench", "lectures")
-MOST_LINES = 27_970  # of the library: what a reader gets through in a day or two
+MOST_LINES = 27_920  # of the library: what a reader gets through in a day or two
 MOST_LINES_A_LECTURE = 5_000
 LARGER = {
     "01": 6_000,
     "03": 7_900,
     "06": 5_800,
-    "07": 5_150,
+    "07": 5_320,  # exercise 07.8 and what it shows
     "08": 6_900,
     "09": 6_300,
     "10": 7_000,

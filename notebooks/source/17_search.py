@@ -349,7 +349,7 @@ check("17.6", my_codes)
 # %% [markdown]
 # ### Searching this course
 #
-# `python -m course_lib.search "your question"` finds the page and section of this course that answer a question. Its ranking is BM25, over the sections of all pages and of the README. Would vectors do better? The quiz questions of all lectures make a labelled set: they are not in the index, and each belongs to one page. For some of them we also wrote down which sections answer them, before we looked at any ranking. The models read a section in pieces of {{number:words_a_piece()}} words; its best piece counts. The weight of a mix is chosen on the questions for review.
+# `python -m course_lib.search "your question"` finds the page and section of this course that answer a question. Its ranking is BM25, over the sections of all pages and of the README. Would vectors do better? The quiz questions of all lectures make a labelled set: they are not in the index, and each belongs to one page. For some of them we also wrote down which sections answer them, before we looked at any ranking. The models read a section in pieces of {{number:PIECE}} words; its best piece counts. The weight of a mix is chosen on the questions for review.
 
 # %%
 from course_lib.search import search as search_course

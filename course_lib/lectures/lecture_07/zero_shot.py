@@ -1,12 +1,13 @@
 """A discriminator that chooses among answers without fine-tuning, beside networks that fill a gap.
 
-Each question is a held-out story of the micro-world with one gap. Its answers are the right word
-and the four words that the shipped generator finds likeliest besides."""
+A question is a held-out story of the micro-world with one gap: ids (1, T) with [MASK] at a position
+`at`, and the answers, the right word first, then the four that the shipped generator finds
+likeliest besides. A way to answer gives each of them a number, the lowest for the best."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,19 +19,12 @@ from course_lib.text.world import MicroWorld
 from .exercises.choosing import p_replaced
 
 QUESTIONS, OTHERS, LENGTH = 300, 4, 64
-
-
-class Question(NamedTuple):
-    """input_ids (1, T), with [MASK] at position `at`; answers: ids, the right one first."""
-
-    input_ids: Tensor
-    at: int
-    answers: list[int]
+Question = tuple[Tensor, int, list[int]]
 
 
 @torch.no_grad()
 def gap_questions(world: MicroWorld, count: int = QUESTIONS) -> list[Question]:
-    """A question about each of `count` held-out stories."""
+    """A question about each of `count` stories."""
     torch.manual_seed(0)
     generator, special, result = micro_electra().generator, world.special, []
     for story in world.stories(count, seed=11, split="heldout"):
@@ -40,28 +34,24 @@ def gap_questions(world: MicroWorld, count: int = QUESTIONS) -> list[Question]:
         text[0, at] = special.mask
         best = generator(text, torch.ones_like(text)).logits[0, at].topk(2 * OTHERS).indices
         others = [n for n in best.tolist() if n not in (ids[at], *range(special.mask + 1))]
-        result.append(Question(text, at, [ids[at], *others[:OTHERS]]))
+        result.append((text, at, [ids[at], *others[:OTHERS]]))
     return result
 
 
-def by_filling(model: Any, question: Question) -> Tensor:
-    """How little a masked-word model likes each answer, (C,): one pass for all of them."""
-    text, at, answers = question
+def by_filling(model: Any, text: Tensor, at: int, answers: list[int]) -> Tensor:
+    """A masked-word model reads the gap once, for all answers."""
     return -model(text, torch.ones_like(text)).logits[0, at, answers]  # type: ignore[no-any-return]
 
 
-def by_discriminating(discriminator: Any, question: Question) -> Tensor:
-    """P(replaced) of each answer, (C,): a text for every answer."""
-    text, at, answers = question
+def by_discriminating(model: Any, text: Tensor, at: int, answers: list[int]) -> Tensor:
+    """A discriminator reads the text once for each answer: P(replaced)."""
     texts = text.repeat(len(answers), 1)
     texts[:, at] = torch.tensor(answers)
-    logits = discriminator(texts, torch.ones_like(texts)).logits
+    logits = model(texts, torch.ones_like(texts)).logits
     return p_replaced(logits, [(at, at + 1)] * len(answers))
 
 
 @torch.no_grad()
-def answered(
-    way: Callable[[Any, Question], Tensor], model: Any, questions: Sequence[Question]
-) -> float:
-    """The fraction of questions whose right answer has the lowest number."""
-    return sum(int(way(model, one).argmin()) == 0 for one in questions) / len(questions)
+def answered(way: Callable[..., Tensor], model: Any, questions: Sequence[Question]) -> float:
+    """The fraction of questions answered right."""
+    return sum(int(way(model, *one).argmin()) == 0 for one in questions) / len(questions)

@@ -31,7 +31,7 @@ from course_lib.train.ranking_metrics import ranking_scores
 from course_lib.train.searching import BM25, weighted_mix
 
 from .numbers import runs_of
-from .search import RECIPES, SEEDS, WEIGHTS, Recipe, model_of, scores_between, train
+from .search import PIECE, RECIPES, SEEDS, WEIGHTS, Recipe, model_of, scores_between, train
 
 ORDER, PIECES = "a random order", "BM25, piece by piece"
 WAYS = {
@@ -40,7 +40,6 @@ WAYS = {
     PIECES: Recipe("pieces", start=""),  # whether the mixes gain by pieces, and not by meaning
     **{name: RECIPES[name] for name in ("mean", "token table", "bi-encoder", "MiniLM")},
 }
-PIECE = 50  # words of a section that a model reads at once: nearly all fit into READ tokens
 SETS = ("review", "quiz", "sections")  # of questions; the first chooses the weight of a mix
 Judged = dict[str, dict[str, int]]  # {question: {page or section: 1}}
 

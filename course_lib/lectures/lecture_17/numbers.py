@@ -9,7 +9,7 @@ from typing import Any
 
 from course_lib.teaching.results import stored
 
-from .search import SHARED
+from .search import PIECE, SHARED
 
 FILE = "17_search"
 
@@ -55,13 +55,6 @@ def questions_on_course(of: str) -> int:
     """How many questions find a page, "quiz", or a section, "sections"."""
     count: int = stored("17_course")["texts"][of]
     return count
-
-
-def words_a_piece() -> int:
-    """How long the pieces of a section are that a model reads."""
-    from .course import PIECE  # which reads this module
-
-    return PIECE
 
 
 def where_few_words(name: str, split: str, upto: int = 1) -> float:

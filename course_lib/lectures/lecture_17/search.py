@@ -39,6 +39,7 @@ from .pairs import Pairs, held_out_of_training, pairs
 K = 10
 QUERY_LENGTH, DOCUMENT_LENGTH = 32, 64  # tokens that are read in training
 READ = 128  # tokens that are read in search
+PIECE = 50  # words of a section of the course that are read at once: nearly all fit into READ
 SIZES = (16, 32, 64, 128, 256)  # of Matryoshka vectors
 WEIGHTS = tuple(n / 10 for n in range(1, 10))  # of vectors in a mix
 SHARED = ("0", "1", "2", "3", "4", "5+")  # words of the query that the document has, too

@@ -17,12 +17,12 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
   let ask = null, last = null;
 
   // Words as BM25 sees them: small letters, no stop words, stemmed; and each section's score.
-  function byWords(text, {words, unsearched, sections}, stemmer) {
+  function byWords(text, {words, stems, unsearched, sections}, stemmer) {
     const scores = new Float64Array(sections.length), known = new Set();
     for (const [word] of text.toLowerCase().matchAll(WORD)) {
-      const stem = stemmer.stemWord(word), of = unsearched.includes(word) ? [] : words.get(stem) || [];
+      const stem = stems.get(word) || (words.has(word) ? word : stemmer.stemWord(word)), of = unsearched.includes(word) ? [] : words.get(stem) || [];
       if (of.length) known.add(word);
-      for (let i = 0; i < of.length; i += 2) scores[of[i]] += of[i + 1] / 100;
+      for (let i = 0; i < of.length; i += 2) scores[of[i]] += of[i + 1] / 1000;
     }
     return {scores, known: [...known]};
   }
@@ -44,7 +44,8 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
     return scores.map(x => deviation > 1e-9 ? (x - mean) / deviation : 0);
   }
   function searches(model, stemmer) {
-    const index = {...model.index, words: new Map(Object.entries(model.index.words))};
+    const index = {...model.index};
+    for (const table of ['words', 'stems']) index[table] = new Map(Object.entries(index[table]));
     index.vectors = Float32Array.from(index.vectors, c => index.unit * (numberOf(c) - 45));
     return {ask: async text => {
       const {scores: words, known} = byWords(text, index, stemmer);

@@ -42,7 +42,7 @@ def index_for(encoder: Encoder, tokenizer: WordPiece) -> dict[str, Any]:
     return {
         "sections": [_shown(one) for one in sections.values()],
         "of": [n for _, n in chosen],
-        "vectors": as_letters((vectors / unit).round().int().numpy() + MIDDLE, len(LETTERS)),
+        "vectors": as_letters((vectors / unit).round().int().numpy() + MIDDLE),
         "unit": unit,
         "words": _words(list(sections.values())),
         "stems": _stems(list(sections.values())),

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from weights import (
-    LETTERS,
     as_letters,
     as_written,
     config_of,
@@ -44,8 +43,7 @@ def write_difference(
         else:
             own[key] = weight
     parts = [
-        as_letters(steps, len(LETTERS)) + as_letters(numbers.astype(int) + LARGEST, 2 * LARGEST + 1)
-        for _, numbers, steps, _ in changes.values()
+        as_letters(steps) + _pairs(numbers + LARGEST) for _, numbers, steps, _ in changes.values()
     ]
     what = {
         "config": config_of(model),
@@ -59,6 +57,11 @@ def write_difference(
         **more,
     }
     return write_script(name, what, folder)
+
+
+def _pairs(numbers: np.ndarray) -> str:
+    """Whole numbers from 0 to 8, two a letter."""
+    return as_letters(numbers.reshape(-1, 2) @ (1, 9))
 
 
 def as_changed(model: nn.Module, base: nn.Module) -> dict[str, Tensor]:

@@ -19,11 +19,9 @@ from torch import Tensor, nn
 
 from course_lib.text.wordpiece import WordPiece
 
-GROUP, LARGEST = 16, 112  # numbers with a common scale; the largest of both signs
+GROUP, LARGEST = 16, 127  # numbers with a common scale; the largest of both signs
 LETTERS = [chr(n) for n in range(33, 127) if chr(n) not in '"\\']  # 92 that JSON writes as they are
 STEPS = 8  # of the scale an octave
-# Whole numbers below a base -> how many of them are how many letters.
-FORMS = {2 * LARGEST + 1: (5, 6), 9: (2, 1), len(LETTERS): (1, 1), 2**32: (1, 5)}
 
 
 def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path) -> Path:
@@ -70,15 +68,22 @@ def whole(text: str) -> dict[str, Any]:
     return {"data": text, "adler": zlib.adler32(text.encode("ascii"))}
 
 
-def as_letters(numbers: np.ndarray, base: int) -> str:
-    """Whole numbers from 0, below `base`, as letters: as many in a group as FORMS says."""
-    count, letters = FORMS[base]
-    groups = np.pad(numbers.astype(np.uint64).ravel(), (0, -numbers.size % count))
-    values = groups.reshape(-1, count) @ np.array([base**n for n in range(count)], np.uint64)
-    digits = [
-        values // np.uint64(len(LETTERS) ** n) % np.uint64(len(LETTERS)) for n in range(letters)
-    ]
-    return "".join(np.array(LETTERS)[np.stack(digits, axis=1).ravel()])
+def as_letters(digits: np.ndarray) -> str:
+    """Whole numbers from 0 to 91, a letter each."""
+    return "".join(np.array(LETTERS)[digits.ravel()])
+
+
+def bytes_as_letters(numbers: np.ndarray) -> str:
+    """Whole numbers from 0 to 254, four in five letters: of each its third, rounded down, and in
+    the fifth letter what is left of all four."""
+    groups = np.pad(numbers.ravel(), (0, -numbers.size % 4)).reshape(-1, 4)
+    return as_letters(np.column_stack((groups // 3, groups % 3 @ (1, 3, 9, 27))))
+
+
+def floats_as_letters(values: np.ndarray) -> str:
+    """The bits of float32 numbers, five letters each, the lowest digit first."""
+    bits = values.astype("<f4").view(np.uint32).astype(np.int64)
+    return as_letters(np.column_stack([bits // len(LETTERS) ** n % len(LETTERS) for n in range(5)]))
 
 
 def as_written(model: nn.Module) -> dict[str, Tensor]:
@@ -127,10 +132,9 @@ def scales(steps: np.ndarray, top: float, group: int, columns: int) -> np.ndarra
 def _written(weight: Tensor) -> tuple[float, str]:
     """A matrix's first scale and its letters, scales and then numbers; a vector's bits."""
     if weight.dim() == 1:
-        return 0.0, as_letters(weight.detach().float().numpy().view(np.uint32), 2**32)
+        return 0.0, floats_as_letters(weight.detach().float().numpy())
     numbers, steps, top = in_groups(weight)
-    codes = as_letters(numbers.astype(int) + LARGEST, 2 * LARGEST + 1)
-    return top, as_letters(steps, len(LETTERS)) + codes
+    return top, as_letters(steps) + bytes_as_letters(numbers.astype(int) + LARGEST)
 
 
 def _read_again(weight: Tensor) -> Tensor:

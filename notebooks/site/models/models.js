@@ -119,22 +119,33 @@
   // --- what runs beside the page: the tokenizer, the encoder, and a request's answer
   function courseEngine(makeProduct, makeEncoder, makeWordPiece, tell) {
     let bert, words;
-    // Whole numbers below a base in letters (weights.py): five below 225 in six letters, two below 9 in
-    // one, one below 92 in one, the bits of a float32 in five. -> `count` of them from a place on.
-    const LETTERS = 92, FORMS = {225: [5, 6], 9: [2, 1], 92: [1, 1], 4294967296: [1, 5]};
-    function numbers(text, at, count, base, result) {
-      const [many, letters] = FORMS[base];
-      for (let n = 0; n < count; n += many, at += letters) {
-        let value = 0;
-        for (let k = letters; k--;) {
-          const code = text.charCodeAt(at + k);
-          value = value * LETTERS + code - 33 - (code > 34) - (code > 92);  // without " and \\
+    // What weights.py writes in letters, each a digit from 0 to 91: whole numbers below 255, four in five
+    // letters; below 9, two in one; below 92; and the bits of a float32, in five.
+    const digit = Int8Array.from({length: 127}, (_, code) => code - 33 - (code > 34) - (code > 92));  // without " and \\
+    const read = {
+      255(text, at, result) {
+        for (let n = 0; n < result.length; n += 4, at += 5) {
+          for (let k = 0, rest = digit[text.charCodeAt(at + 4)]; k < 4; k++, rest = rest / 3 | 0) {
+            result[n + k] = 3 * digit[text.charCodeAt(at + k)] + rest % 3;
+          }
         }
-        for (let k = n; k < n + many && k < count; k++, value = Math.floor(value / base)) result[k] = value % base;
-      }
-      return result;
-    }
-    const lettersOf = (count, base) => Math.ceil(count / FORMS[base][0]) * FORMS[base][1];
+      },
+      9(text, at, result) {
+        for (let n = 0; n < result.length; n += 2, at++) {
+          result[n] = digit[text.charCodeAt(at)] % 9;
+          result[n + 1] = digit[text.charCodeAt(at)] / 9 | 0;
+        }
+      },
+      92(text, at, result) {
+        for (let n = 0; n < result.length; n++) result[n] = digit[text.charCodeAt(at + n)];
+      },
+      float(text, at, result) {
+        for (let n = 0; n < result.length; n++, at += 5) {
+          for (let k = 5; k--;) result[n] = 92 * result[n] + digit[text.charCodeAt(at + k)];
+        }
+      },
+    };
+    const lettersOf = {255: count => 5 * Math.ceil(count / 4), 9: count => count / 2, float: count => 5 * count};
     function unharmed({data, adler}) {
       let a = 1, b = 0;  // the two sums of adler32
       for (let i = 0; i < data.length; i++) {
@@ -147,11 +158,13 @@
     // A matrix from a place on: a step below its first scale for each group, then its numbers.
     function matrix(text, at, rows, columns, group, base, top) {
       const groups = Math.ceil(columns / group), middle = (base - 1) / 2, next = at + rows * groups;
-      return {next: next + lettersOf(rows * columns, base), each(take) {
-        const steps = numbers(text, at, rows * groups, LETTERS, new Uint8Array(rows * groups));
-        const values = numbers(text, next, rows * columns, base, new Uint8Array(rows * columns));
-        for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < columns; c++, i++) {
-          take(r, c, (values[i] - middle) * Math.fround(top * 2 ** (-steps[r * groups + Math.floor(c / group)] / 8)));
+      return {next: next + lettersOf[base](rows * columns), each(take) {
+        const steps = new Uint8Array(rows * groups), values = new Uint8Array(rows * columns);
+        read[92](text, at, steps);
+        read[base](text, next, values);
+        for (let r = 0, i = 0; r < rows; r++) for (let g = 0; g < groups; g++) {
+          const scale = Math.fround(top * 2 ** (-steps[r * groups + g] / 8)), end = Math.min(columns, (g + 1) * group);
+          for (let c = g * group; c < end; c++, i++) take(r, c, (values[i] - middle) * scale);
         }
       }};
     }
@@ -161,11 +174,15 @@
       for (const [name, shape, top] of tensors) {
         const [rows, columns] = shape, start = at;
         if (shape.length === 1) {
-          at += lettersOf(rows, 2 ** 32);
-          named[name] = {shape, write: to => to.set(new Float32Array(numbers(text, start, rows, 2 ** 32, new Uint32Array(rows)).buffer))};
+          at += lettersOf.float(rows);
+          named[name] = {shape, write: to => {
+            const bits = new Uint32Array(rows);
+            read.float(text, start, bits);
+            to.set(new Float32Array(bits.buffer));
+          }};
           continue;
         }
-        const {next, each} = matrix(text, at, rows, columns, group, 225, top);
+        const {next, each} = matrix(text, at, rows, columns, group, 255, top);
         at = next;
         named[name] = {shape, write: to => each((r, c, value) => { to[r * columns + c] = value; })};
       }

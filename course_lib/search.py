@@ -41,7 +41,7 @@ class Section:
         """Of its prose; "" where it has none."""
         prose = (plain(part) for part in self.text.split("\n\n") if part[:1] not in "|!$<")
         first = (split_sentences(part)[0] for part in prose if re.search(r"\w.*[.:?!]", part))
-        return next(first, "")
+        return next(first, "").replace("*", "")  # of bold words, where others are in italics
 
     def __str__(self) -> str:
         """Titles; file and anchor, as JupyterLab names headings; the first sentence."""

@@ -148,7 +148,13 @@ def test_the_reference_holds_every_public_name(site: Path) -> None:
     door = (site / "reference" / "course_lib.html").read_text(encoding="utf-8")
     known = (site / "searchindex.js").read_text(encoding="utf-8")
     for name in course_lib.__all__:
-        assert name.startswith("_") or f'id="course_lib.{name}"' in door, name
+        thing = getattr(course_lib, name)
+        home = f"{thing.__module__}.{thing.__qualname__}" if hasattr(thing, "__module__") else ""
+        links = re.findall(rf'href="(\w+\.html)#{re.escape(home)}"', door) if home else []
+        assert name.startswith("_") or links or f'id="course_lib.{name}"' in door, name
+        for page in links[:1]:
+            there = (site / "reference" / page).read_text(encoding="utf-8")
+            assert f'id="{home}"' in there, name
         assert name.startswith("_") or f'"{name}"' in known, name
     modules = (site / "reference" / "train.html").read_text(encoding="utf-8")
     assert 'id="course_lib.train.span_metrics.bio_spans"' in modules

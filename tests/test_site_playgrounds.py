@@ -625,6 +625,8 @@ def test_the_course_is_searched_as_python_searches_it(
     says(box, "The pages have none of these words: BM25 finds nothing.")
     box.get_by_label("words (BM25)").check()
     expect(box.locator(".play-found li")).to_have_count(0)
+    box.locator("textarea").fill("the masked zzyzx")
+    says(box, "No page has zzyzx.")
 
 
 def test_every_word_of_the_pages_has_its_stem(index: dict[str, Any]) -> None:

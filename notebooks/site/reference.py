@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ ROOMS = {
     "train": "Training, fine-tuning, predictions",
 }
 DOOR = """Everything here is imported with `from course_lib import …`; a name is loaded when it is
-first used. These pages hold all modules of the library:"""
+first used. Each room of the library has a page, and each name below leads to its place there:"""
 
 
 def write_reference(folder: Path) -> str:
@@ -41,11 +42,17 @@ def write_reference(folder: Path) -> str:
 def _front_door(others: list[str]) -> str:
     parts = [DOOR.replace("`", "``"), "", ".. toctree::", ""]
     parts += [*(f"   {name}" for name in others), ""]
+    elsewhere = []
     for name in sorted(course_lib.__all__, key=str.casefold):
-        if not name.startswith("_"):
-            is_class = isinstance(getattr(course_lib, name), type)
-            parts += [f".. {'autoclass' if is_class else 'autofunction'}:: course_lib.{name}", ""]
-    return "\n".join(parts)
+        thing = getattr(course_lib, name)
+        home = getattr(thing, "__module__", "")
+        if home.split(".")[1:2] and home.split(".")[1] in ROOMS:
+            about = _paragraph(_paragraphs(inspect.getdoc(thing) or "")[0])
+            parts.append(f"- :py:obj:`{name} <{home}.{thing.__qualname__}>`: {about}")
+        elif not name.startswith("_"):
+            kind = "autoclass" if isinstance(thing, type) else "autofunction"
+            elsewhere += [f".. {kind}:: course_lib.{name}", ""]
+    return "\n".join([*parts, "", *elsewhere])
 
 
 def _files(room: str) -> list[Path]:

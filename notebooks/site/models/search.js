@@ -4,7 +4,7 @@
 window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sentence, script}) => {
   const SHOWN = 5, WORD = /[\p{L}\p{N}_]{2,}/gu, name = box.dataset.models;
   const WAYS = {both: 'both together', words: 'words (BM25)', meaning: 'meaning (vectors)'};
-  const input = field(box, 'Your question', 1), ways = node(box, 'fieldset', {className: 'play-ways'});
+  const input = field(box, 'Your question'), ways = node(box, 'fieldset', {className: 'play-ways'});
   node(ways, 'legend', {}, 'Rank by');
   for (const [way, label] of Object.entries(WAYS)) {
     const about = node(ways, 'label'), radio = node(about, 'input', {type: 'radio', name: input.id, value: way, checked: way === 'both'});
@@ -18,13 +18,16 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
 
   // Words as BM25 sees them: small letters, no stop words, stemmed; and each section's score.
   function byWords(text, {words, stems, unsearched, sections}, stemmer) {
-    const scores = new Float64Array(sections.length), known = new Set();
+    const scores = new Float64Array(sections.length), missing = new Set();
+    let known = false;
     for (const [word] of text.toLowerCase().matchAll(WORD)) {
-      const stem = stems.get(word) || (words.has(word) ? word : stemmer.stemWord(word)), of = unsearched.includes(word) ? [] : words.get(stem) || [];
-      if (of.length) known.add(word);
+      if (unsearched.includes(word)) continue;
+      const of = words.get(stems.get(word) || (words.has(word) ? word : stemmer.stemWord(word))) || [];
+      known ||= of.length > 0;
+      if (!of.length) missing.add(word);
       for (let i = 0; i < of.length; i += 2) scores[of[i]] += of[i + 1] / 1000;
     }
-    return {scores, known: [...known]};
+    return {scores, known, missing: [...missing]};
   }
   // The cosine of the question's vector with each section's best piece.
   function byMeaning(vector, {of, vectors, sections}) {
@@ -48,11 +51,11 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
     for (const table of ['words', 'stems']) index[table] = new Map(Object.entries(index[table]));
     index.vectors = Float32Array.from(index.vectors, c => index.unit * (numberOf(c) - 45));
     return {ask: async text => {
-      const {scores: words, known} = byWords(text, index, stemmer);
+      const {scores: words, known, missing} = byWords(text, index, stemmer);
       const {sentence: vector, cut} = await model.ask({text, sentence: true});
       const meaning = byMeaning(vector, index), [a, b] = [words, meaning].map(spread);
       const both = a.map((x, n) => (1 - index.weight) * x + index.weight * b[n]);
-      return {scores: {words, meaning, both}, known, cut, sections: index.sections};
+      return {scores: {words, meaning, both}, known, missing, cut, sections: index.sections};
     }};
   }
   function show(found) {
@@ -67,9 +70,10 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
     }
     say(inWords(found, WAYS[way]));
   }
-  function inWords({known, cut}, way) {
-    const parts = [known.length ? `Words that the pages have, too: ${known.join(', ')}.` : 'The pages have none of these words: BM25 finds nothing.'];
-    if (list.firstChild) parts.push(`First by ${way}: ${list.querySelector('a').textContent}.`);
+  function inWords({known, missing, cut}, way) {
+    const parts = list.firstChild ? [`First by ${way}: “${list.querySelector('a').textContent}”.`] : [];
+    if (!known) parts.push('The pages have none of these words: BM25 finds nothing.');
+    else if (missing.length) parts.push(`No page has ${missing.join(', ')}.`);
     if (cut) parts.push(`The encoder does not read the last ${cut} tokens of your question.`);
     return parts.join(' ');
   }

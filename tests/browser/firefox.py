@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAMS = ("firefox-esr", "firefox")
-START, WAIT = 600, 600  # seconds, against hanging alone
+START, WAIT = 600, 200  # seconds, against hanging alone
 # No address but files can be reached: all else goes to a proxy that is not there.
 SETTINGS = {
     "network.proxy.type": 1,
@@ -81,6 +81,7 @@ class Firefox:
     def open(self, path: Path) -> None:
         """Open a page of playgrounds, and wait for the first to be drawn."""
         self.call("Navigate", url=path.as_uri())
+        self.call("TakeScreenshot", full=False)  # without a window nothing is painted, or seen near
         self.wait("document.querySelector('.play-box[data-drawn]')")
 
     def wait(self, condition: str, *arguments: Any) -> Any:

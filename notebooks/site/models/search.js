@@ -82,7 +82,11 @@ window.coursePlaygrounds.search = (box, {node, field, touched, open, latest, sen
   touched(box, async () => {
     const model = await open(name, say);
     if (!model) return;
-    for (const part of ['base-stemmer.js', 'english-stemmer.js']) await script(part);
+    try {
+      for (const part of ['base-stemmer.js', 'english-stemmer.js']) await script(part);
+    } catch {
+      return say('A script of this site is missing. Copy the site anew.');
+    }
     ask = latest(searches(model, new EnglishStemmer()), show, error => say(error.message));
     run();
   });

@@ -33,7 +33,8 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
     const at = free, size = upTo4(rows) * columns;
     if (at + size > floats.length) throw new Error('The text needs more memory than was set aside.');
     free += size;
-    const values = floats.subarray(at, free).fill(0);
+    const values = floats.subarray(at, free);
+    values.fill(0);
     return {rows, columns, values, at: 4 * at, row: r => values.subarray(r * columns, (r + 1) * columns)};
   }
   const weights = {};
@@ -162,7 +163,8 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
       const head = 4 * a * D;  // a head's part of every row, in bytes
       product(q.at + head, k.at + head, scores.at, P, P, D, 4 * H, 4 * H, 4 * P);  // (T, D) · (T, D) -> (T, T)
       for (let t = 0; t < T; t++) {
-        const row = scores.row(t).fill(0, T).subarray(0, T);
+        const row = scores.row(t).subarray(0, T);
+        scores.row(t).fill(0, T);
         if (apart) threeScores(row, apart[a], t, kept);
         for (let s = 0; s < T; s++) row[s] = Math.abs(s - t) > sight ? -Infinity : row[s] / Math.sqrt(apart ? 3 * D : D);
         kept.scores?.push(row.slice());

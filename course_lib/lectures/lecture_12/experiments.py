@@ -10,5 +10,5 @@ from course_lib.teaching.experiments import results_of
 from . import fast_runs, mobile_runs, serving_runs
 
 summary = partial(results.summary, measures=("accuracy", *mobile_runs.MEASURES))
-EXPERIMENTS = (fast_runs.FAST, mobile_runs.MOBILE, serving_runs.SERVED)
+EXPERIMENTS = (fast_runs.FAST, fast_runs.ROAD, mobile_runs.MOBILE, serving_runs.SERVED)
 RESULTS = results_of(EXPERIMENTS)

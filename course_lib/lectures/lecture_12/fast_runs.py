@@ -55,13 +55,15 @@ from course_lib.train.exits import (
 from course_lib.train.finetuning import labelled_batches, model_inputs
 from course_lib.train.loop import Callback, Report, fit
 
+from .roads import road_encoder, road_texts, roads_of
+
 PRECISION = "float32"
 SEEDS, DEEP_SEEDS = range(3), range(1)
 GENERAL = "course-bert"
 SPEEDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PROBABILITIES = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.0)
 DROPOUT = 0.1  # BERT's, in fine-tuning; both encoders were pre-trained without
-PAIRS = "pairs"
+PAIRS, ROADS = "pairs", "roads"
 LENGTH = {SECTION: 40, PAIRS: 64}
 STORIES, TESTED = 12_000, 600
 SHOWN = 60  # texts whose probabilities are stored, for a picture
@@ -82,9 +84,9 @@ class DeepRecipe:
 
 @dataclass(frozen=True)
 class FastRecipe:
-    """task: SECTION or PAIRS. way: how the exits learn, "self-distillation", "labels" (the students
-    alone), "joint" (all exits and the backbone at once), or "depth": the first `depth` layers with
-    their last exit, fine-tuned for themselves.
+    """task: SECTION, PAIRS or ROADS. way: how the exits learn, "self-distillation", "labels" (the
+    students alone), "joint" (all exits and the backbone at once), or "depth": the last exit of the
+    first `depth` layers, fine-tuned by itself. depth: 0 for all layers.
 
     direction, dropout: of self-distillation; dropout is backbone's and teacher's. labelled: texts
     that have labels, 0: all; unlabelled: the students read the others as well."""
@@ -125,6 +127,23 @@ DEEP_FASTBERTS = {
     "pairs: joint": replace(ON_PAIRS, way="joint"),
     **{f"pairs: fixed depth {k}": replace(ON_PAIRS, way="depth", depth=k) for k in (2, 4)},
 }
+ON_ROADS = replace(
+    MAIN, task=ROADS, dropout=False, steps=4_000, student_steps=1_000, learning_rate=2e-3,
+    batch_size=64, exit_size=32,
+)  # fmt: skip
+ROAD_LAYERS, ROAD_TEXTS = 4, 100_000
+ROAD_FASTBERTS = {
+    "joint": replace(ON_ROADS, way="joint"),
+    "joint, two layers": replace(
+        ON_ROADS, way="joint", depth=2, steps=8_000, learning_rate=1e-3
+    ),
+    **{
+        f"fixed depth {k}, rate {rate:g}": replace(
+            ON_ROADS, way="depth", depth=k, steps=8_000, learning_rate=rate
+        )
+        for k in (1, 2) for rate in (1e-3, 2e-3)
+    },
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- encoders
@@ -180,7 +199,7 @@ def deep_stories(recipe: DeepRecipe) -> Stories:
 
 @lru_cache
 def encoder_for(task: str) -> Encoder:
-    """The task's pre-trained encoder, with DROPOUT."""
+    """The pre-trained encoder of SECTION or PAIRS, with DROPOUT."""
     encoder = load_pretrained(GENERAL).encoder if task == SECTION else deep_model()[0].encoder
     return with_dropout(encoder, DROPOUT)
 
@@ -219,6 +238,8 @@ def texts_of(task: str) -> Sides:
             for of in (documentation.train, documentation.test)
         )
         return Sides(train, test, documentation.hash)
+    if task == ROADS:
+        return Sides(road_texts(ROAD_TEXTS, 0), road_texts(2_000, 1), f"{ROAD_TEXTS} roads")
     stories = MicroWorld.load().stories(STORIES, seed=3)
     return Sides(story_relations(stories), _unseen(), MicroWorld.load().hash)
 
@@ -257,8 +278,8 @@ def settings(recipe: FastRecipe, seed: int, students: bool = False) -> dict[str,
 def backbone(recipe: FastRecipe, seed: int) -> FastBert:
     """The first stage of a recipe, of which nothing but that stage is read: see `first_stage`."""
     labelled = sample(texts_of(recipe.task).train, recipe.labelled, seed)
-    encoder = encoder_for(recipe.task)
-    if recipe.way == "depth":
+    encoder = road_encoder(ROAD_LAYERS, seed) if recipe.task == ROADS else encoder_for(recipe.task)
+    if recipe.depth:
         encoder = first_layers(encoder, recipe.depth)
     model = fastbert_on(encoder, labelled.names, seed, exit_size=recipe.exit_size)
     batches = labelled_batches(labelled, recipe.batch_size, seed)
@@ -369,6 +390,11 @@ def one_run(recipe: FastRecipe, seed: int) -> dict[str, Any]:
             "plain_flops": plain_cost(model, test),
             "cpu_seconds": round(time.process_time() - began, 1),
         }  # fmt: skip
+        if recipe.task == ROADS:
+            roads = roads_of(test)
+            result["by_roads"] = {
+                str(n): right[:, roads == n].double().mean(1).tolist() for n in (1, 2, 3)
+            }
         if recipe.way == "depth":  # its students were never trained
             return result
         result |= {"by_layer": right.double().mean(1).tolist(), **curves(logits, test.labels, cost)}
@@ -381,6 +407,8 @@ def one_run(recipe: FastRecipe, seed: int) -> dict[str, Any]:
         "text": texts_of(recipe.task).hash,
         "start": load_pretrained(GENERAL).sha256 if recipe.task == SECTION else asdict(DEEP),
     }
+    if recipe.task == ROADS:
+        about["start"] = asdict(road_encoder(ROAD_LAYERS, seed).config)
     return kept("12-fastbert", about, MicroWorld.load(), run)
 
 
@@ -419,6 +447,12 @@ FAST = Experiment(
         "deep": lambda _: {**asdict(DEEP), **deep_model()[1]},
         "texts": lambda _: {task: about_texts(task) for task in (SECTION, PAIRS)},
     },
+)  # fmt: skip
+
+ROAD = Experiment(
+    "12_roads", ROAD_FASTBERTS, SEEDS, run=lambda recipe, _, seed: one_run(recipe, seed),
+    more={"texts": lambda _: {"train": ROAD_TEXTS, "test": len(texts_of(ROADS).test),
+                              "majority": texts_of(ROADS).test.commonest}},
 )  # fmt: skip
 
 

@@ -44,6 +44,16 @@ def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
     return fmean(row[what] for row in rows)
 
 
+def roads_at(what: str, form: str, recipe: str = "joint", speed: float = 0.3) -> str:
+    """A measure of the texts of roads at a speed, seed by seed."""
+    rows = [
+        next(row for row in run["by_entropy"] if row["speed"] == speed)
+        for run in results.runs_of(recipe, results.ROADS)
+    ]
+    *first, last = [format(row[what], form) for row in rows]
+    return f"{', '.join(first)} and {last}"
+
+
 def known_whom(recipe: str, speed: float) -> list[float]:
     """Points by which each seed is right more often than with as many texts drawn at random."""
     return sorted(

@@ -8,6 +8,8 @@ from .results import (
     entropies_chart,
     exits_chart,
     flops_and_time_chart,
+    roads_chart,
+    roads_table,
     serving_table,
     strategies_chart,
     training_chart,

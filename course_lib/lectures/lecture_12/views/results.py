@@ -93,6 +93,52 @@ def exits_chart(task: str) -> Any:
     return figure.for_each_annotation(lambda name: name.update(text=name.text.removesuffix(" 0")))
 
 
+ROADS = "12_roads"
+
+
+def alone(layers: int) -> str:
+    """The recipe of that many layers that was trained with its last exit alone, at its better
+    rate."""
+    names = [name for name in stored(ROADS)["runs"] if name.startswith(f"fixed depth {layers}")]
+    return max(names, key=lambda n: fmean(run["accuracy"] for run in runs_of(n, ROADS)))
+
+
+def roads_table() -> Html:
+    """Accuracy of exits on texts of one, two and three roads: mean and worst seed."""
+    exits = {f"exit {k} of 4": ("joint", k) for k in (1, 2, 3, 4)}
+    exits |= {f"exit {k} of 2": ("joint, two layers", k) for k in (1, 2)}
+    exits |= {f"trained alone, depth {k}": (alone(k), k) for k in (1, 2)}
+    rows = []
+    for name, (recipe, k) in exits.items():
+        each = [[run["by_roads"][n][k - 1] for run in runs_of(recipe, ROADS)] for n in "123"]
+        rows.append((name, *(f"{fmean(one):.1%} ({min(one):.1%})" for one in each)))
+    return number_table(("", "one road", "two roads", "three roads"), rows, "roads")
+
+
+def over_layers(recipe: str, what: str) -> list[Any]:
+    """For each run (layers of a text, `what`) over the speeds; layers: the mean of the runs."""
+    of = [run["by_entropy"] for run in runs_of(recipe, ROADS)]
+    order = reversed(range(len(of[0])))
+    layers = {k: fmean(rows[k]["layers"] for rows in of) for k in order}
+    return [[(x, rows[k][what]) for k, x in layers.items()] for rows in of]
+
+
+def roads_chart() -> Any:
+    """Accuracy against layers: early exit over its speeds, as many texts drawn at random, and all
+    texts at one exit."""
+    curves = {
+        "early exit": over_layers("joint", "accuracy"),
+        "at random": over_layers("joint", "at_random"),
+        "one exit for all": [
+            list(enumerate(run["by_layer"], start=1)) for run in runs_of("joint", ROADS)
+        ],
+    }
+    return curves_chart(
+        curves, title="Accuracy against layers, over the speed", x_title="layers of a text",
+        y_title="accuracy", percent=True,
+    )  # fmt: skip
+
+
 def at_budget(run: Run, fraction: float = HALF) -> float:
     """Accuracy of a run where a text takes that fraction of the FLOPs, between two speeds on a
     straight line."""

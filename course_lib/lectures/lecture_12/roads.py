@@ -46,9 +46,11 @@ def as_text(texts: LabelledSequences, index: int) -> str:
     """A text as a reader sees it, with its answer."""
     ids, types = (x[index].tolist() for x in (texts.sequences.input_ids,
                                               texts.sequences.token_type_ids))  # fmt: skip
-    place = [PLACES[i - FIRST] if i >= FIRST else "" for i in ids]
-    roads = " ".join(f"{place[t]}→{PLACES[types[t] - 1]}" for t in range(4, len(ids)))
-    return f"start {place[1]}, roads {ids[2] - NUMBER}; {roads}: {texts.names[texts.labels[index]]}"
+    listed = " ".join(
+        f"{PLACES[i - FIRST]}→{PLACES[t - 1]}" for i, t in zip(ids[4:], types[4:], strict=True)
+    )
+    start, number = PLACES[ids[1] - FIRST], ids[2] - NUMBER
+    return f"{listed} · from {start}, roads: {number} · {texts.names[texts.labels[index]]}"
 
 
 def road_encoder(layers: int, seed: int) -> Encoder:

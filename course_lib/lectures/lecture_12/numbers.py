@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import log
 from statistics import fmean, median
@@ -31,13 +31,15 @@ def layer(recipe: str, number: int) -> str:
     return percent([run["by_layer"][index] for run in results.runs_of(recipe)], 1)
 
 
+def rows_at(runs: Sequence[results.Run], speed: float) -> list[Any]:
+    """What became of the texts at a speed, of each run."""
+    return [row for run in runs for row in run["by_entropy"] if row["speed"] == speed]
+
+
 def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
     """What becomes of the texts at a speed, the mean over the seeds. what: a measure, or
     "fewer", FLOPs at full depth over what a text takes."""
-    rows = [
-        next(row for row in run["by_entropy"] if row["speed"] == speed)
-        for run in results.runs_of(recipe)
-    ]
+    rows = rows_at(results.runs_of(recipe), speed)
     if what == "fewer":
         whole = fmean(run["plain_flops"] for run in results.runs_of(recipe))
         return whole / fmean(row["flops"] for row in rows)
@@ -46,10 +48,7 @@ def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
 
 def roads_at(what: str, form: str, recipe: str = "joint", speed: float = 0.3) -> str:
     """A measure of the texts of roads at a speed, seed by seed."""
-    rows = [
-        next(row for row in run["by_entropy"] if row["speed"] == speed)
-        for run in results.runs_of(recipe, results.ROADS)
-    ]
+    rows = rows_at(results.runs_of(recipe, results.ROADS), speed)
     *first, last = [format(row[what], form) for row in rows]
     return f"{', '.join(first)} and {last}"
 
@@ -58,9 +57,7 @@ def known_whom(recipe: str, speed: float) -> list[float]:
     """Points by which each seed is right more often than with as many texts drawn at random."""
     return sorted(
         100 * (row["accuracy"] - row["at_random"])
-        for run in results.runs_of(recipe)
-        for row in run["by_entropy"]
-        if row["speed"] == speed
+        for row in rows_at(results.runs_of(recipe), speed)
     )
 
 

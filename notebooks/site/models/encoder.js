@@ -8,6 +8,9 @@
 // courseEncoder({config, tensors}, makeProduct): config holds the settings of course_lib's
 // configuration; tensors, by the names of course_lib's state_dict, each weight's shape and a function
 // that writes its numbers where it is told to. makeProduct is courseProduct.
+//
+// Nothing goes on with what fill() returns, as in x.fill(0).subarray(…): Firefox 153.8 compiled that, after
+// some dozens of texts, into code whose attention was wrong.
 'use strict';
 window.courseEncoder = ({config, tensors}, makeProduct) => {
   const {hidden_size: H, num_layers: L, num_heads: A, intermediate_size: F, layer_norm_eps: eps} = config;

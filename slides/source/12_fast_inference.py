@@ -7,6 +7,7 @@ from typing import Any
 import drawing
 from drawing import arrow, body_of, code, for_a_hall, on_one_line, rect, svg, table, words
 
+from course_lib.lectures.lecture_12 import roads
 from course_lib.lectures.lecture_12.views import blocks, results
 from course_lib.objectives.exits import self_distillation_loss
 from course_lib.teaching.results import stored
@@ -50,6 +51,16 @@ def three_blocks() -> str:
 
 def entropies() -> Any:
     return on_one_line(for_a_hall(results.entropies_chart(), 1140, 450, 300))
+
+
+def road() -> str:
+    """A text of two roads, as on the page, without its answer."""
+    text = roads.as_text(roads.road_texts(3, seed=12), 1)
+    return f"<p>{text.rpartition(' · ')[0]} · <strong>where are you?</strong></p>"
+
+
+def roads_chart() -> Any:
+    return drawing.apart(for_a_hall(results.roads_chart(), 1140, 430, 300), 0.035)
 
 
 def exits_sections() -> Any:

@@ -59,8 +59,8 @@ def in_bfloat16(model: nn.Module) -> Served:
 
 
 def in_int8(model: nn.Module) -> Served:
-    """Dense layers in integers from −128 to 127, one scale per matrix; their inputs are rounded as
-    they arrive (torch's dynamic quantisation). Embedding matrices and norms stay float32."""
+    """Dense layers in integers from −128 to 127, one scale per matrix; inputs are rounded on
+    arrival (torch's dynamic quantisation). Embedding matrices and norms stay float32."""
     from torch.ao.quantization import quantize_dynamic
 
     with warnings.catch_warnings():

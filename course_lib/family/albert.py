@@ -92,7 +92,7 @@ def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
 
 
 class SharedStack(Stack):
-    """L layers out of fewer blocks, as `sharing_plan` says; a half that no layer uses is not kept.
+    """L layers built from fewer blocks, as `sharing_plan` says; a half no layer uses is left out.
 
     plan: for each layer the number of the block that attends and of the one that feeds forward."""
 
@@ -119,7 +119,7 @@ def apply_halves(attending: Any, feeding: Any, *inputs: Any) -> tuple[Tensor, An
 
 
 def albert_encoder(config: AlbertConfig, pooler: bool = True) -> Encoder:
-    """BERT's encoder out of ALBERT's two parts."""
+    """BERT's encoder built from ALBERT's two parts."""
     return Encoder(
         config,
         FactorisedEmbeddings(config, config.embedding_size),

@@ -121,7 +121,7 @@ def _rows(*sizes: Any) -> Tensor:
 
 
 class FusedProjections(nn.Module):
-    """The first generation's: one matrix for query, key and value, and own ones for positions.
+    """The first generation's: one matrix for query, key and value, and separate ones for positions.
 
     Its rows go head by head: D of the query, D of the key, D of the value. Keys have no bias."""
 
@@ -155,7 +155,7 @@ class FusedProjections(nn.Module):
 
 
 class SeparateProjections(nn.Module):
-    """The second generation's: BERT's three, and for positions the same again, or own ones."""
+    """The second generation's: BERT's three, and for positions the same three or separate ones."""
 
     def __init__(self, config: DebertaV2Config) -> None:
         super().__init__()

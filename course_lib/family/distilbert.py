@@ -31,7 +31,7 @@ class DistilBertConfig(BertConfig):
 
 
 def distilbert_encoder(config: DistilBertConfig, pooler: bool = False) -> Encoder:
-    """BERT's encoder; a pooler only where one is wanted for another comparison."""
+    """BERT's encoder; a pooler only if a comparison needs one."""
     return Encoder(config, pooler=pooler_for(config) if pooler else None)
 
 

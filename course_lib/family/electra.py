@@ -145,8 +145,8 @@ def electra_encoder(config: ElectraConfig, pooler: bool = False) -> Encoder:
 
 
 def generator_config(config: ElectraConfig, size: float) -> ElectraConfig:
-    """The generator that goes with a discriminator: `size` times as wide, as deep, and with tables
-    of the same width. A head stays as wide as it was, as far as that goes.
+    """The generator that goes with a discriminator: equally deep, `size` times as wide, with
+    embedding tables of the same width. Heads keep their width where that is possible.
 
     Raises ValueError unless size is above 0 and leaves a whole number of heads."""
     hidden = round(config.hidden_size * size)

@@ -111,7 +111,7 @@ class GroupedAttention(ModernAttention):
         return super().multi_head(query, key, value, mask, output_attentions)
 
     def repeat_heads(self, x: Tensor) -> Tensor:
-        """Each head as often as it is shared: (…, G·D) -> (…, A·D)."""
+        """Each head repeated once for every query head that shares it: (…, G·D) -> (…, A·D)."""
         heads = x.unflatten(-1, (-1, self.head_size))  # (…, G, D)
         return heads.repeat_interleave(self.shared_by, dim=-2).flatten(-2)
 

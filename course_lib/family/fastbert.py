@@ -49,8 +49,8 @@ class ExitsOutput:
 
 
 class ExitHead(nn.Module):
-    """The authors' classifier: dense to S, tanh, self-attention of which the first token is kept,
-    dense, tanh, dense to C. (The paper's figure 2 shows only that it uses attention.)
+    """The authors' classifier: dense to S, tanh, self-attention, of whose output the first token is
+    kept, dense, tanh, dense to C. (The paper's figure 2 shows only that it uses attention.)
 
     size: S, 128 for BERT-base; num_heads: of its attention, which drops weights out as the
     encoder's does. It keeps torch's own random initialisation, as in the program: with BERT's, five

@@ -98,7 +98,7 @@ def project_by_convolution(images: Tensor, weight: Tensor, bias: Tensor) -> Tens
 
 
 def project_by_product(images: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """The same as equation 1 says it: patches in a row each, times one matrix."""
+    """The same as in equation 1: each patch is a row, multiplied with one matrix."""
     patches = cut_patches(images, weight.shape[-1])  # (B, N, C·P·P)
     return F.linear(patches, weight.flatten(1), bias)
 

@@ -52,7 +52,7 @@ class XlmConfig(BertConfig):
 
 
 class XlmStack(Stack):
-    """BERT's blocks; states at padding are zero, and with `causal` nobody looks ahead."""
+    """BERT's blocks; states at padding are zero; with `causal`, no token attends to later ones."""
 
     def __init__(self, config: XlmConfig) -> None:
         super().__init__(config)

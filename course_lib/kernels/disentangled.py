@@ -42,7 +42,7 @@ def score_parts(
     rows: Tensor,
     at: Tensor | None = None,
 ) -> ScoreParts:
-    """The terms of equation 4, each by the gather it says.
+    """The terms of equation 4, each computed by the gather that the equation states.
 
     query (B, A, K, D), key (B, A, T, D). position_key, position_query: (A, R, D), or None for a
     model without that term. rows (2T − 1,): the row of each distance, see `position_rows`; best on

@@ -74,7 +74,7 @@ def early_exit(
     confident: Confident,
     mask: Tensor | None = None,
 ) -> Exited:
-    """The same; texts leave the batch when they are done, and later layers see the rest only.
+    """The same, but texts leave the batch when they are done; later layers compute the rest only.
 
     `confident` must decide for each text by itself, as its neighbours are others than in the
     reference. A smaller batch may round differently, so a text exactly at a threshold may go either

@@ -19,13 +19,13 @@ IGNORED = -100
 def masked_loss_reference(
     hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor
 ) -> Tensor:
-    """Logits at all B·T positions, then most of them ignored: hidden (B, T, H), labels (B, T)."""
+    """Logits at all B·T positions, most of which are ignored: hidden (B, T, H), labels (B, T)."""
     return mean_cross_entropy(head(hidden), labels)  # logits (B, T, V)
 
 
 def masked_loss(hidden: Tensor, head: Callable[[Tensor], Tensor], labels: Tensor) -> Tensor:
-    """The selected positions first, then their logits: about 1/0.15 times fewer rows meet the V×H
-    table."""
+    """Logits only at the selected positions: about 1/0.15 times fewer rows are multiplied with the
+    V×H table."""
     at = torch.nonzero(labels.flatten() != IGNORED).squeeze(1)  # (K,)
     logits = head(hidden.flatten(0, 1)[at])  # (K, V)
     return mean_cross_entropy(logits, labels.flatten()[at])

@@ -31,7 +31,7 @@ _AT_ONCE = 16  # attempts whose random numbers are made together
 
 
 def length_probabilities(p: float, max_words: int) -> np.ndarray:
-    """P(l) for l = 1 to max_words: geometric, cut off behind max_words and renormalised.
+    """P(l) for l = 1 to max_words: geometric, truncated after max_words and renormalised.
 
     Raises ValueError unless 0 < p ≤ 1 and max_words is a whole number of at least 1."""
     if not 0 < p <= 1:

@@ -55,8 +55,8 @@ def weighted_classification_loss(
 
 
 def inverse_frequency(labels: Tensor, classes: int) -> Tensor:
-    """A weight for each class, (classes,): all labels / labels of the class, so that classes count
-    alike however many texts they have. Raises ValueError for a class without a text."""
+    """A weight for each class, (classes,): all labels / labels of the class, so that each class
+    counts equally, however many texts it has. Raises ValueError for a class without a text."""
     counts = torch.bincount(labels, minlength=classes)
     if len(counts) > classes or not counts.all():
         raise ValueError(

@@ -27,8 +27,8 @@ def info_nce_loss(
     symmetric: bool = False,
     false_negatives: Tensor | None = None,
 ) -> Tensor:
-    """How badly each query finds its own document, by cosine, among all of the batch: the mean over
-    B queries, in nats. Chance is ln(B·(1 + K)).
+    """The cross-entropy of finding each query's own document, by cosine, among all documents of the
+    batch: the mean over B queries, in nats. Chance is ln(B·(1 + K)).
 
     queries, documents (B, H): document i is query i's own. negatives (B, H) or (B, K, H): hard
     negatives, which every query of the batch meets. symmetric: the mean of this and of the loss of

@@ -52,7 +52,7 @@ def attention_loss(
 ) -> Tensor:
     """Mean squared distance of the scores *before* the softmax, over pairs of real tokens and over
     heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7). over_padding: over all
-    pairs, those with a padded key as equal, as in the program."""
+    pairs, as in the program, where those with a padded key count as equal."""
     ours, theirs = matched("attention scores", student, teacher, WIDEN)
     real = real.bool()
     both = ((real[:, :, None] | over_padding) & real[:, None, :])[:, None]  # (B, 1, T, T)

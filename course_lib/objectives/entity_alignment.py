@@ -30,9 +30,9 @@ def spoil_alignments(
     mix: tuple[float, float, float] = DEA_MIX,
     as_released: bool = False,
 ) -> Tensor:
-    """entity_ids (B, T), −1 for none -> the same after dEA's noise; one draw a mention, for all of
-    its tokens. entities: how many the graph has. as_released: as in run_pretrain.py, one draw a
-    token, and the other entity comes from those of the batch and may be the true one. Raises
+    """entity_ids (B, T), −1 for none -> the same after dEA's noise, with one draw for all tokens of
+    a mention. entities: how many the graph has. as_released: as in run_pretrain.py, with one draw
+    for each token; the other entity comes from those of the batch and may be the true one. Raises
     ValueError for a mix that is none."""
     check_mix(mix)
     begins = entity_ids >= 0

@@ -61,8 +61,8 @@ def best_spans(
     longest: int = 30,
     may_start: Tensor | None = None,
 ) -> Spans:
-    """Of all spans from i to j ≥ i of at most `longest` tokens, that with the greatest sum of start
-    logit i and end logit j; of equal ones the first, and of those the shortest.
+    """The span from i to j ≥ i, of at most `longest` tokens, with the greatest sum of start logit i
+    and end logit j; among equals the first, then the shortest.
 
     start_logits, end_logits (B, T); allowed (B, T) bool, True at the passage's tokens: only there
     may an answer start and end. may_start (B, T) bool: where of these an answer may start, if not

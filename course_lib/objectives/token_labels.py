@@ -28,8 +28,8 @@ def token_classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> di
 
 
 def padded_token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Mean over *all* positions, special tokens, further pieces and padding too, each of which is
-    to be given label 0.
+    """Mean over *all* positions, special tokens, further pieces and padding too, which must be
+    labelled 0.
 
     After BioBERT's NER code (dmis-lab/biobert, run_ner.py:375-382), whose mask is commented out;
     that takes the sum, and has a class for padding. Raises ValueError as the loss above does."""

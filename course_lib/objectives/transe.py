@@ -39,8 +39,8 @@ def margin_loss(true: Tensor, false: Tensor, margin: float = 1.0) -> Tensor:
 
 
 def false_facts(triples: Tensor, entities: int, generator: torch.Generator) -> Tensor:
-    """Each triple with its head or its tail, a coin decides which, exchanged for another entity.
-    What comes out may be another fact, as in the paper's algorithm. (N, 3) -> (N, 3)."""
+    """Each triple with its head or its tail (a coin decides which) replaced by another entity. The
+    result may be a true fact, as in the paper's algorithm. (N, 3) -> (N, 3)."""
     N = len(triples)
     side = torch.randint(2, (N,), generator=generator) * 2  # 0 the head, 2 the tail
     step = torch.randint(1, entities, (N,), generator=generator)  # never itself

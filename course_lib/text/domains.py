@@ -331,7 +331,7 @@ def _letters(text: str) -> str:
 def repeated(
     documents: Iterable[Iterable[str]], others: Iterable[Iterable[str]], n: int = 8
 ) -> float:
-    """The fraction of all runs of n words of `documents` that stand in `others` too."""
+    """The fraction of all runs of n words of `documents` that also occur in `others`."""
 
     def runs(texts: Iterable[Iterable[str]]) -> Iterator[tuple[str, ...]]:
         for paragraphs in texts:

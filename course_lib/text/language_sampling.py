@@ -22,7 +22,8 @@ UNIFORM = -1  # XLM's `lg_sampling_factor` for every language alike
 
 
 def smoothed(sizes: Sequence[float], alpha: float) -> list[float]:
-    """The probability of each language, p^α / Σ p^α: 1 as the data are, 0 all alike.
+    """The probability of each language, p^α / Σ p^α: α = 1 keeps the data's proportions, α = 0
+    makes all languages equally likely.
 
     sizes: how much there is of each, in any unit. mBERT's definition is smoothed(sizes, MBERT).
     Raises ValueError for no languages, a size that is not above 0, and α outside 0 to 1."""
@@ -42,8 +43,8 @@ def smoothed(sizes: Sequence[float], alpha: float) -> list[float]:
 
 def by_sentences(sentences: Sequence[int], factor: float = UNIFORM) -> list[float]:
     """XLM's definition: sizes are sentences, whatever their length. factor: its
-    `lg_sampling_factor`, an exponent above 0, or −1 for every language alike. Raises ValueError as
-    `smoothed`, and for 0, which the program does not take either."""
+    `lg_sampling_factor`, an exponent above 0, or −1 to make all languages equally likely. Raises
+    ValueError as `smoothed`, and for 0, which the program does not take either."""
     if factor == 0:
         raise ValueError("factor=0 was given; expected an exponent above 0, or -1 for all alike.")
     return smoothed(sentences, 0 if factor == UNIFORM else factor)

@@ -160,9 +160,10 @@ def slot_categories(world: MicroWorld, stories: Sequence[Story], length: int = 6
 def swapped_words(
     world: MicroWorld, stories: Sequence[Story], kind: str, length: int = 64, seed: int = 0
 ) -> LabelledWords:
-    """The swapped-word probe: does this word fit its story? In every second story one word was
-    swapped for another of its slot, drawn as often as these stories say it; the story now
-    contradicts itself or the world. One word a story, its other half learns.
+    """The swapped-word probe: does this word fit its story? In every second story one word is
+    replaced by another of its slot, drawn by the frequencies of these stories, so that the story
+    contradicts itself or the world. Each story has one such question; half of them are to learn
+    from.
 
     kind: "repeated", the word stands elsewhere in the story, or "fact", another word about the
     same person or thing does. Raises ValueError for another kind, and where no story has such a

@@ -146,7 +146,7 @@ _normalised = lru_cache(maxsize=4096)(normalise)  # of single characters
 
 
 def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
-    """`word` as pieces of `vocab`, always taking the longest that fits; None where none fits.
+    """`word` as pieces of `vocab`, always the longest one that fits; None if none fits.
 
     Pieces after the first carry the prefix ##: unaffable -> un ##aff ##able."""
     pieces, start = [], 0

@@ -204,7 +204,8 @@ def finetune(
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
 ) -> Any:
-    """The whole encoder trained on the task, from a copy: the one given stays as it is.
+    """Train a copy of the whole encoder on the task; the encoder that was passed in does not
+    change.
 
     encoder: one, or what `load_pretrained` returns. steps, or epochs: how often a batch is learnt
     from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:

@@ -27,7 +27,7 @@ ROWS = ("mean", "random")
 
 def extended(tokenizer: WordPiece, texts: Iterable[str], added: int) -> WordPiece:
     """The vocabulary with `added` whole words of the texts behind its pieces: those that save most
-    pieces, how often a word comes times the pieces it was cut into less one.
+    pieces (a word's count times its number of pieces less one).
 
     Raises ValueError where fewer words come twice and are cut into pieces at all."""
     counts = Counter(word for text in check_texts(texts) for word in tokenizer.words(text))
@@ -89,8 +89,8 @@ def check_rows(rows: str) -> None:
 
 
 def old_rows(piece: str, old: WordPiece) -> list[int]:
-    """The rows of a piece's text in the old vocabulary: its own row, or those of its pieces. What
-    continues a word is written with pieces that do; [] where only [UNK] would be left."""
+    """The rows of a piece's text in the old vocabulary: its own row, or those of its pieces. A
+    continuation is split into continuing pieces; [] where only [UNK] would be left."""
     if piece in old.ids:
         return [old.ids[piece]]
     bare = piece.removeprefix(CONTINUES)

@@ -101,7 +101,7 @@ class SmallClip(nn.Module):
 
 
 def contrastive_loss(outputs: Any, targets: Any) -> dict[str, Tensor]:
-    """Of each picture its own sentence, of each sentence its own picture, among the batch's."""
+    """Each picture must find its own sentence in the batch, and each sentence its own picture."""
     return {"total": symmetric_cross_entropy(outputs.logits)}
 
 

@@ -41,15 +41,15 @@ def runs_of(recipe: str, file: str = "12_fastbert") -> list[Run]:
     return runs
 
 
-def over_flops(runs: Sequence[Run], rule: str, what: str, whole: float) -> list[Any]:
-    """For each run (FLOPs, `what`) over the thresholds of a rule; FLOPs: the mean over the runs, as
-    a fraction of `whole`, ascending, each once."""
-    flops = [
-        fmean(run[rule][k]["flops"] for run in runs) / whole for k in range(len(runs[0][rule]))
-    ]
-    order = sorted(range(len(flops)), key=flops.__getitem__)
-    kept = [k for n, k in enumerate(order) if not n or flops[k] - flops[order[n - 1]] > 1e-3]
-    return [[(flops[k], run[rule][k][what]) for k in kept] for run in runs]
+def over(
+    cost: str, runs: Sequence[Run], rule: str, what: str, whole: float = 1.0
+) -> list[list[tuple[float, float]]]:
+    """For each run (cost, `what`) over the thresholds of a rule; cost, "flops" or "layers" of a
+    text: the mean over the runs, as a fraction of `whole`, ascending, each once."""
+    costs = [fmean(run[rule][k][cost] for run in runs) / whole for k in range(len(runs[0][rule]))]
+    order = sorted(range(len(costs)), key=costs.__getitem__)
+    kept = [k for n, k in enumerate(order) if not n or costs[k] - costs[order[n - 1]] > 1e-3]
+    return [[(costs[k], run[rule][k][what]) for k in kept] for run in runs]
 
 
 def exits_curves(task: str) -> dict[str, list[Any]]:
@@ -64,9 +64,9 @@ def exits_curves(task: str) -> dict[str, list[Any]]:
         for seed, run in enumerate(runs)
     ]  # fmt: skip
     return {
-        "FastBERT": over_flops(runs, "by_entropy", "accuracy", whole),
-        "by probability": over_flops(runs, "by_probability", "accuracy", whole),
-        "at random": over_flops(runs, "by_entropy", "at_random", whole),
+        "FastBERT": over("flops", runs, "by_entropy", "accuracy", whole),
+        "by probability": over("flops", runs, "by_probability", "accuracy", whole),
+        "at random": over("flops", runs, "by_entropy", "at_random", whole),
         "fixed depth": fixed,
     }
 
@@ -115,23 +115,14 @@ def roads_table() -> Html:
     return number_table(("", "one road", "two roads", "three roads"), rows, "roads")
 
 
-def over_layers(recipe: str, what: str) -> list[Any]:
-    """For each run (layers of a text, `what`) over the speeds; layers: the mean of the runs."""
-    of = [run["by_entropy"] for run in runs_of(recipe, ROADS)]
-    order = reversed(range(len(of[0])))
-    layers = {k: fmean(rows[k]["layers"] for rows in of) for k in order}
-    return [[(x, rows[k][what]) for k, x in layers.items()] for rows in of]
-
-
 def roads_chart() -> Any:
     """Accuracy against layers: early exit over its speeds, as many texts drawn at random, and all
     texts at one exit."""
+    runs = runs_of("joint", ROADS)
     curves = {
-        "early exit": over_layers("joint", "accuracy"),
-        "at random": over_layers("joint", "at_random"),
-        "one exit for all": [
-            list(enumerate(run["by_layer"], start=1)) for run in runs_of("joint", ROADS)
-        ],
+        "early exit": over("layers", runs, "by_entropy", "accuracy"),
+        "at random": over("layers", runs, "by_entropy", "at_random"),
+        "one exit for all": [list(enumerate(run["by_layer"], start=1)) for run in runs],
     }
     return curves_chart(
         curves, title="Accuracy against layers, over the speed", x_title="layers of a text",

@@ -26,7 +26,7 @@ from .finetuning import unwrap_encoder
 MODULES, LIMITS, ABOUT = (
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
-POOLING = "1_Pooling/config.json"
+POOLING, TOKENIZER = "1_Pooling/config.json", "tokenizer_config.json"
 # What their files call the two ways to pool, in versions before 6 and since.
 OLD_NAMES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
 
@@ -106,8 +106,10 @@ class SentenceEncoder(nn.Module):
             for n, kind in enumerate(types)
         ]
         pooling = {name: kind == self.pooling for kind, name in OLD_NAMES.items()}
+        # fastembed, and whoever takes the tokenizer alone, reads the second of these limits only.
         files: dict[str, Any] = {
             LIMITS: {"max_seq_length": self.length, "do_lower_case": False},
+            TOKENIZER: {**read_json(folder / TOKENIZER), "model_max_length": self.length},
             ABOUT: {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"},
             POOLING: {"word_embedding_dimension": self.encoder.config.hidden_size, **pooling},
             MODULES: modules,
@@ -165,7 +167,7 @@ def _length_in(folder: Path, longest: int) -> int:
     """How many tokens a text may have; also refuses settings that would change the vectors."""
     limits, about, tokenizer = (
         read_json(folder / name) if (folder / name).is_file() else {}
-        for name in (LIMITS, ABOUT, "tokenizer_config.json")
+        for name in (LIMITS, ABOUT, TOKENIZER)
     )
     changed = {
         "do_lower_case": limits.get("do_lower_case"),

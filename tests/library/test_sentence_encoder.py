@@ -91,6 +91,9 @@ def test_sentence_transformers_reads_the_folder(tmp_path, name, pooling, normali
         ours, loaded = model.encode(TEXTS), again.encode(TEXTS)
     assert torch.equal(ours, loaded)
     assert other.max_seq_length == again.length == 8
+    # Other programs read this one: fastembed 0.9.1, or the tokenizer loaded by itself.
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert settings["model_max_length"] == 8 and "model_input_names" in settings
     theirs = torch.as_tensor(other.encode(TEXTS, batch_size=2))
     assert (theirs - ours).abs().max() <= 1e-6 * max(1, ours.abs().max().item())
     assert other.similarity_fn_name == "cosine"

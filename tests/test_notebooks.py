@@ -142,6 +142,17 @@ def test_exercises_come_in_the_order_of_their_numbers(path: Path) -> None:
 
 
 @every_notebook
+def test_help_that_the_text_offers_is_imported(path: Path) -> None:
+    cells = read(path).cells
+    code, text = (
+        "\n".join(c.source for c in cells if c.cell_type == kind) for kind in ("code", "markdown")
+    )
+    if "**Exercise" in text:  # page 00 only says what other pages have
+        offered = {"check", "hint", "reveal"} & set(re.findall(r"`(\w+)\(", text))
+        assert all(re.search(rf"import [^)]*\b{name}\b", code) for name in offered)
+
+
+@every_notebook
 def test_cells_are_short(path: Path) -> None:
     long = [
         i

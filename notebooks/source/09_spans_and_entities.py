@@ -29,7 +29,8 @@
 import torch
 
 from course_lib import (
-    MicroWorld, bert, check, claims_table, compare, count_parameters, ernie_for_pretraining, quiz, show,
+    MicroWorld, bert, check, claims_table, compare, count_parameters, ernie_for_pretraining, hint, quiz, reveal,
+    show,
 )  # fmt: skip
 from course_lib.lectures.lecture_09.views import (
     boundary_drawing, chinese_view, fusion_drawing, graph_view, lengths_view, linked_view, span_lengths, spans_view,

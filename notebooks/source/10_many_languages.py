@@ -31,7 +31,8 @@ from statistics import mean
 import torch
 
 from course_lib import (
-    MicroWorld, bert, check, claims_table, compare, quiz, show, xlm_for_language_model, xlm_roberta_for_masked_lm,
+    MicroWorld, bert, check, claims_table, compare, hint, quiz, reveal, show, xlm_for_language_model,
+    xlm_roberta_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_10.views import (
     across_view, centring_view, fertility_view, alignment_table, objectives_drawing, pair_view, parallel_view,

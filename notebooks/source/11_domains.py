@@ -30,7 +30,7 @@ from statistics import mean
 
 import torch
 
-from course_lib import bert, check, claims_table, compare, load_pretrained, quiz, show
+from course_lib import bert, check, claims_table, compare, hint, load_pretrained, quiz, reveal, show
 from course_lib.lectures.lecture_11.views import (
     differences_table, forgetting_chart, hidden_words_chart, labels_chart, labels_table, law_chart, pieces_view, switches_table,
     tasks_chart, ways_table, words_table,

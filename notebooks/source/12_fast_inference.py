@@ -27,7 +27,10 @@
 # %%
 import torch
 
-from course_lib import check, claims_table, compare, count_parameters, load_pretrained, mobilebert, published, quiz, show
+from course_lib import (
+    check, claims_table, compare, count_parameters, hint, load_pretrained, mobilebert, published, quiz, reveal,
+    show,
+)  # fmt: skip
 from course_lib.bench import serving
 from course_lib.lectures.lecture_12 import fast_runs, serving_runs
 from course_lib.lectures.lecture_12.views import (

@@ -25,7 +25,7 @@
 # {{parts}}
 
 # %%
-from course_lib import check, claims_table, quiz, show
+from course_lib import check, claims_table, hint, quiz, reveal, show
 from course_lib.lectures.lecture_13 import benchmark, interfaces
 from course_lib.lectures.lecture_13.views import (
     averages_table, benchmark_view, card_table, costs_table, documentation_chart, documentation_table, equal_size_chart, flops_table,

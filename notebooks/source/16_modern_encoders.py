@@ -33,8 +33,8 @@ from pathlib import Path
 import torch
 
 from course_lib import (
-    MicroWorld, check, claims_table, compare, count_parameters, eurobert, eurobert_for_masked_lm,
-    modernbert, modernbert_for_masked_lm, quiz, show, to_transformers, ultrabert_for_masked_lm,
+    MicroWorld, check, claims_table, compare, count_parameters, eurobert, eurobert_for_masked_lm, hint, modernbert,
+    modernbert_for_masked_lm, quiz, reveal, show, to_transformers, ultrabert_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (

@@ -20,7 +20,7 @@
 # - compute recall, MRR and nDCG by hand, and choose the baseline that a sceptic would ask for;
 # - shorten vectors, quantise them, and say what is lost.
 #
-# You need the encoder of lecture 02 and, for one comparison, the static vectors of lecture 01. Nothing is downloaded.
+# You need the encoder of lecture 02. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -64,7 +64,7 @@ my_guesses = {"untrained": ..., "known packages": ..., "new packages": ..., "tog
 # - *reciprocal rank* is 1/3; its mean over all queries is **MRR**.
 # - *nDCG@10* is 1/log₂(1 + 3) = 0.5. (With several relevant documents each adds its own term, and the sum is divided by that of the best possible order.)
 #
-# What if all 1,500 documents get the *same* score? A program that counts only larger scores puts every document at rank one: a broken model looks perfect. We average over all orders.
+# What if all 1,500 documents get the *same* score? A program that only counts documents with a *larger* score gives every document rank 1, and a broken model looks perfect. We take the mean over all orders of equal scores.
 
 # %% tags=["nbval-check-output"]
 scores = torch.tensor([[0.9, 0.2, 0.1], [0.8, 0.1, 0.3], [0.5, 0.5, 0.5]])  # row n: query n; its document is column n
@@ -87,11 +87,11 @@ for temperature in (1.0, 0.05):
           f"loss {-probabilities.log().mean():.3f}")
 
 # %% [markdown]
-# With four pairs, a uniform guess gives a loss of ln 4 = {{number:chance_loss}}.
+# With two pairs, a uniform guess gives a loss of ln 2 = 0.69; with four pairs it is ln 4 = {{number:chance_loss}}.
 #
 # ## Try it
 #
-# You will build six pieces, one here, the others where they belong. The check names the mistake in a wrong answer; `hint("17.1")` helps one step at a time, and `reveal("17.1")` shows a solution. No later cell needs your answers.
+# You will write six functions: one here, the others in the sections they belong to. The check names the mistake in a wrong answer; `hint("17.1")` helps one step at a time, and `reveal("17.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:17.1}}
 
@@ -111,18 +111,16 @@ check("17.1", my_info_nce)
 # | | what is compared | what can be precomputed | cost of a query among N documents |
 # |---|---|---|---|
 # | **bi-encoder** | one vector per text, by dot product | all documents | one text through the model, N dot products |
-# | **late interaction** (ColBERT) | one vector per *token*; each query token takes its best match (*MaxSim*) | all documents, about a hundred times as large | one text through the model, N times some thousand dot products |
+# | **late interaction** (ColBERT) | one vector per *token*; each query token takes its best match (*MaxSim*) | all documents, with one vector per token (ColBERT shortens and compresses them) | one text through the model, N times some thousand dot products |
 # | **cross-encoder** | both texts in one input, with [SEP] between | nothing | N texts through the model |
 #
-# So a cross-encoder reads only the first 50 or so documents that a cheaper method found. This page trains the first two; here is the bi-encoder:
+# So a cross-encoder reads only the first 50 or so documents that a cheaper method found. The stored results below compare the first two; on the page itself you train a simpler bi-encoder, a table of token vectors. Here is the encoder:
 
 # %%
-from course_lib.train import sentence_encoder
-
 show(SentenceEncoder.forward)
 
 # %% [markdown]
-# The loss normalises both sides and calls a fast cross-entropy. With `symmetric=True` every document must also find its query.
+# The loss normalises both sides and calls a cross-entropy that never holds the whole table of scores. With `symmetric=True` every document must also find its query.
 
 # %%
 show(info_nce_loss)
@@ -140,14 +138,14 @@ show(backward_in_chunks)
 # %% [markdown]
 # ## Is it right?
 #
-# The tests show that our losses equal those of sentence-transformers 6.2 to six digits, with and without *hard negatives* (similar wrong documents), in both directions. Three checks run here: random vectors have the chance loss; gradients in chunks equal the plain ones; MaxSim in chunks equals plain MaxSim.
+# The tests compare our losses and gradients with those of sentence-transformers 6.2, with and without *hard negatives* (similar wrong documents), in one direction and in both, and find them equal within 10⁻⁶. (For both directions, set `partition_mode="per_direction"` there; its default is another loss.) Three checks run here: random vectors have the chance loss; gradients in chunks equal the plain ones; MaxSim in chunks equals plain MaxSim.
 
 # %% tags=["nbval-check-output"]
 from course_lib.kernels.maxsim import maxsim, maxsim_reference
 
 generator = torch.Generator().manual_seed(0)
 query, document = (torch.randn(64, 512, generator=generator) for _ in range(2))
-print("loss of random vectors at temperature 1:", round(float(info_nce_loss(query, document, temperature=1.0)), 2))
+print(f"random vectors, temperature 1: {info_nce_loss(query, document, temperature=1.0):.2f}, a uniform guess {torch.tensor(64.0).log():.2f}")
 
 torch.manual_seed(0)
 layer = torch.nn.Linear(512, 16).double()
@@ -174,14 +172,14 @@ print("MaxSim agrees:", torch.allclose(*together, atol=1e-5))
 #
 # ### Why BERT's own vectors search badly
 #
-# We compare neighbours in a list of 200 documents on different subjects. They have little in common, so good vectors should give cosines near zero.
+# We compare neighbours in a list of documents from different modules. They have little in common, so good vectors should give cosines near zero.
 
 # %%
 train, unseen = slice_pairs("train"), slice_pairs("modules")
 print(f"{len(train):,} training pairs, {len(unseen)} of other modules:", train.pairs[0].query, "->", train.pairs[0].document[:60], "…")
 
 start = load_pretrained("course-bert")
-texts = [pair.document for pair in unseen.pairs[::12][:200]]  # neighbours are of other modules
+texts = list({pair.module: pair.document for pair in unseen.pairs}.values())[:200]  # one of each module
 vectors = {
     "[CLS]": SentenceEncoder(start.encoder, start.tokenizer, "cls", length=128).encode(texts),
     "mean": SentenceEncoder(start.encoder, start.tokenizer, "mean", length=128).encode(texts),
@@ -190,13 +188,13 @@ vectors["mean, centred"] = vectors["mean"] - vectors["mean"].mean(dim=0)
 cosines_chart(vectors)
 
 # %% [markdown]
-# *Each dot is a pair of unrelated documents, each bar a mean. With [CLS] or the mean of all tokens, nearly all look alike. After subtracting their common part, most cosines are near zero.*
+# *Each dot is a pair of documents from two modules, each bar a mean. With [CLS] or the mean of all tokens, nearly all look alike. Subtracting their common part brings the average close to 0, as it must; the cosines now spread to both sides.*
 #
-# Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart.
+# Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart. But centring alone helps little: below, it lifts the mean from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('mean, centred', 'modules')}}, and BM25 has {{number:mean_of('BM25', 'modules')}}. Most of the distance has another cause: nothing in the pre-training compares two texts.
 #
 # ### A first success, in seconds
 #
-# The *token table* has no encoder: a text is the weighted mean of its tokens' vectors, as in lecture 01. InfoNCE trains vectors and weights. It knows no word order and no context, but it learns while you wait.
+# The *token table* has no encoder: a text is the weighted mean of its tokens' vectors. It starts from course-bert's token embeddings, weighted by how rare each token is; InfoNCE trains vectors and weights. It knows no word order and no context, but it learns while you wait.
 
 # %%
 from course_lib.lectures.lecture_17.live import LiveSearch
@@ -209,7 +207,7 @@ print(f"token table, trained:   {live.table():.3f}")
 print(f"BM25:                   {live.words():.3f}")
 
 # %% [markdown]
-# **Training a bag of token vectors helps at once, but BM25 is still ahead.** Look at what each of them finds and misses:
+# **Training a bag of token vectors helps at once, but BM25 is still ahead.** Look at what each of them finds and misses. For each document we print the first sentence of its docstring, which the search has not read:
 
 # %%
 for question in ("sort numbers", "how likely is an outcome", "open a file that is compressed"):
@@ -250,17 +248,17 @@ check("17.3", my_ndcg)
 # %% [markdown]
 # ## Measure it
 #
-# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, but the encoder from random weights has one. Trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core.)
+# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, but the encoder from random weights has one. Trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core, the choice of learning rates not counted.) BM25 reads whole documents, the models their first 128 tokens, in training 64. A second document that would also answer counts as wrong.
 
 # %%
 ways_table()
 
 # %% [markdown]
-# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. "Fused": with BM25, by ranks (reciprocal rank fusion). "Mix": with BM25's scores, both brought to mean 0 and standard deviation 1; the weight is chosen on other queries. A random order has .003, a perfect one 1.*
+# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds (chance in the choice of queries is not in it). The second column gives the training steps. "Fused": with BM25, by ranks (reciprocal rank fusion). "Mix": with BM25's scores, both brought to mean 0 and standard deviation 1; the weight is chosen on queries of known packages. A random order has .003, a perfect one 1.*
 #
 # - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
-# - **Training pays**: the bi-encoder reaches {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it reaches {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: it needs the pre-training.
-# - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, and MiniLM, which others trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}. Even a token table trained in seconds ({{number:mean_of('token table', 'packages')}}) beats our encoder: what the encoder learned from its packages transfers only partly.
+# - **Training pays, but does not overtake BM25**, the second guess: the bi-encoder rises from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and from {{number:mean_of('mean', 'packages')}} to {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights the same steps reach only {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}} (one seed; its loss is still falling).
+# - **New packages are harder for all**: BM25 falls to {{number:mean_of('BM25', 'packages')}}, by less than any model trained here. A token table, trained in seconds on thirteen times as many pairs in larger batches, is level with the bi-encoder on unseen modules ({{number:mean_of('token table', 'modules')}}) and ahead on new packages ({{number:mean_of('token table', 'packages')}}): part of what the encoder learned belongs to its packages. MiniLM, which others trained on a billion pairs (perhaps these docstrings among them), is slightly ahead of BM25: {{number:mean_of('MiniLM', 'modules')}} and {{number:mean_of('MiniLM', 'packages')}}.
 # - **A vector per token keeps more than a vector per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
 # ### Late interaction
@@ -284,11 +282,11 @@ check("17.4", my_maxsim)
 shared_words_chart()
 
 # %% [markdown]
-# *Unseen packages. To the right, query and document share more words; bands are seeds.* Without a shared word BM25 finds nothing by construction, and nobody could answer many such queries. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **Vectors win if few words are shared, BM25 if many are.** That is why both are used together.
+# *Unseen packages. To the right, query and document share more words; bands show the range over seeds.* Without a shared word BM25 finds nothing by construction, and many such queries may have no recognisable answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, TF-IDF {{number:figure(where_few_words('TF-IDF', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **With at most one shared word all vectors beat BM25; from three words on, BM25 wins.** For our small encoder much of the lead is BM25's own weakness, since TF-IDF, which also counts words, has more than half of it. Still, each finds what the other misses; that is why both are used together.
 #
 # ### Together
 #
-# In a fusion by ranks, a weak partner counts as much as a strong one: BM25 with the bi-encoder has {{number:mean_of('bi-encoder', 'packages', 'fused')}} on unseen packages, {{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}} compared with BM25 alone. A mix of scores, with a weight chosen on other queries, has {{number:mean_of('bi-encoder', 'packages', 'mix')}}: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}}. That settles the third guess: **it depends on how you combine them.**
+# In a fusion by ranks, a weak partner counts as much as a strong one. With the bi-encoder, BM25 loses by it on unseen packages ({{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}}) and gains on unseen modules, where the partner is better ({{number:beside('bi-encoder', 'BM25', 'modules', 'fused')}}). A mix of scores, with a weight chosen on other queries, gains on both: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}} and {{number:beside('bi-encoder', 'BM25', 'modules', 'mix')}}. (With untrained BERT, the zero line of a mix, it gains {{number:beside('mean', 'BM25', 'packages', 'mix')}} and {{number:beside('mean', 'BM25', 'modules', 'mix')}}.) That settles the third guess: **it depends on how you combine them, and on how weak the partner is.**
 #
 # {{exercise:17.5}}
 
@@ -309,11 +307,11 @@ check("17.5", my_mix)
 sizes_chart()
 
 # %% [markdown]
-# *nDCG@10 of the token table on unseen modules, by how many numbers of each vector are kept; bands are seeds.* With 32 numbers the value is {{number:at_size('Matryoshka table', 32, 'modules')}} if trained for it, {{number:at_size('token table', 32, 'modules')}} if not.
+# *nDCG@10 of the token table on unseen modules, by how many numbers of each vector are kept; bands show the range over seeds.* With 32 of 256 numbers the table trained for it keeps {{number:at_size('Matryoshka table', 32, 'modules')}} of {{number:at_size('Matryoshka table', 256, 'modules')}}, the other {{number:at_size('token table', 32, 'modules')}} of {{number:at_size('token table', 256, 'modules')}}. (Each has its own best learning rate; we did not try PCA.)
 #
 # ### Smaller numbers
 #
-# A million documents of 256 float32 numbers take 1 GB. One byte per number takes a quarter of that, one *bit* 1/32. Scoring a short list again with the exact vectors (*rescoring*) recovers most of the loss.
+# A million documents of 256 float32 numbers take 1 GB. One byte per number takes a quarter of that, one *bit* 1/32. Scoring a short list again with the exact vectors (*rescoring*) recovers most of the loss; the exact vectors must then be kept as well, for example on disk.
 
 # %%
 from course_lib.train.searching import QuantisedIndex
@@ -328,13 +326,13 @@ def recall(rankings):
 
 print(f"{'':28}{'bytes':>10}   recall@10 against exact search")
 print(f"{'float32':28}{exact.nbytes:10,}   {recall(truth):.2f}")
-for bits in (8, 1):
+for bits, name in ((8, "8 bits per number"), (1, "1 bit per number")):
     index = QuantisedIndex(exact.vectors, exact.ids, bits=bits)
-    print(f"{f'{bits} bits per number':28}{index.nbytes:10,}   {recall(index.search(live.queries, k=10)):.2f}")
-    print(f"{'   the first 50 rescored':28}{'':10}   {recall(index.search(live.queries, k=10, candidates=50)):.2f}")
+    print(f"{name:28}{index.nbytes:10,}   {recall(index.search(live.queries, k=10)):.2f}")
+    print(f"{'   the first 50 rescored':28}{'+ float32':>10}   {recall(index.search(live.queries, k=10, candidates=50)):.2f}")
 
 # %% [markdown]
-# Beyond some hundred thousand documents you rarely compare the query with all. The index HNSW walks a graph of neighbours towards the query (`HnswIndex`, with `pip install usearch`). It is fast because it is *not* exact. At their default settings three libraries found between 35 and 82% of the true neighbours of random vectors, so measure the recall of yours.
+# With millions of documents you no longer compare the query with all. The index HNSW walks a graph of neighbours towards the query (`from course_lib.train.searching import HnswIndex`, after `pip install usearch`). It is fast because it is *not* exact. On 10,000 random vectors of 64 numbers, a hard case, hnswlib, faiss and usearch found 35, 65 and 82% of the true ten nearest at their default settings; a larger search effort finds more. So measure the recall of your index.
 #
 # {{exercise:17.6}}
 
@@ -349,7 +347,7 @@ check("17.6", my_codes)
 # %% [markdown]
 # ### Searching this course
 #
-# `python -m course_lib.search "your question"` finds the page and section of this course that answer a question. Its ranking is BM25, over the sections of all pages and of the README. Would vectors do better? The quiz questions of all lectures make a labelled set: they are not in the index, and each belongs to one page. For some of them we also wrote down which sections answer them, before we looked at any ranking. The models read a section in pieces of {{number:PIECE}} words; its best piece counts. The weight of a mix is chosen on the questions for review.
+# `python -m course_lib.search "your question"` finds the page and section of this course that answer a question. Its ranking is BM25, over the sections of all pages and of the README. Would vectors do better? The quiz questions of all lectures make a labelled set: they are not in the index, and each belongs to one page. For {{number:questions_on_course('sections')}} of them, from five lectures, we also noted which sections answer them, before we looked at any ranking. The models read a section in pieces of {{number:PIECE}} words; its best piece counts. The weight of a mix is chosen on the questions for review.
 
 # %%
 from course_lib.search import search as search_course
@@ -363,9 +361,9 @@ except FileNotFoundError as missing:  # where only the package is installed
 course_table()
 
 # %% [markdown]
-# *nDCG@10 of {{number:questions_on_course('quiz')}} quiz questions for their page, and of {{number:questions_on_course('sections')}} of them for the section; alone, and mixed with BM25. The last columns say what the mix gains on sections, and where 95% of resampled questions lie.*
+# *nDCG@10 of {{number:questions_on_course('quiz')}} quiz questions for their page, and of {{number:questions_on_course('sections')}} of them for the section; alone, and mixed with BM25. The last columns give the gain of the mix on sections, and its 95% interval (bootstrap over questions).*
 #
-# **No encoder comes near BM25 by itself here, and most of what the mixes gain is not meaning.** BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}: as much as our bi-encoder ({{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}), whose training on docstrings adds nothing to course-bert without it ("mean", {{number:on_course('mean', 'sections', 'mix', 'gain')}}). Only MiniLM gains more than that, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}. These questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask it something in words of your own, and look at what it misses.
+# **No encoder beats BM25 by itself here, and our mixes do not show that meaning helps.** On sections BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}, our bi-encoder {{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}, and course-bert without its training on docstrings ("mean") {{number:on_course('mean', 'sections', 'mix', 'gain')}}. With {{number:questions_on_course('sections')}} questions these differences are within chance. MiniLM gains most, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}, and {{number:on_course('MiniLM', 'quiz', 'mix', 'gain')}} on pages, where BM25 by pieces gains nothing. The questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask a question in your own words, and look at what the search misses.
 #
 # ### Where it breaks
 #
@@ -401,9 +399,14 @@ claims_table("17")
 # %% [markdown]
 # ## More exercises
 #
-# To go further, train a **cross-encoder**. `finetune` a classifier on correct pairs and on BM25's best wrong ones (*hard negatives*), and let it rerank BM25's first twenty. What does it gain on unseen packages, and what does a query cost? Or start from `course-modernbert` and compare at equal FLOPs.
+# To go further, train a **cross-encoder**. `finetune` a classifier on correct pairs and on BM25's best wrong ones (*hard negatives*), and let it rerank BM25's first twenty. (`from course_lib import finetune`; `hard_negatives` is in `course_lib.lectures.lecture_17.more`; the packages' pairs are `pairs("packages")` from `course_lib.lectures.lecture_17.pairs`.) What does it gain on unseen packages, and what does a query cost? Or start from `course-modernbert` and compare at equal FLOPs.
 #
-# You can save a trained encoder as a folder that sentence-transformers reads, with the same vectors: `SentenceEncoder(…).save_folder("my-search-model")`, then `SentenceTransformer("my-search-model")`.
+# You can save an encoder as a folder that sentence-transformers (6.2) and fastembed read, with the same vectors:
+#
+# ```python
+# encoder = SentenceEncoder(start.encoder, start.tokenizer, length=128)
+# encoder.save_folder("my-search-model")  # SentenceTransformer("my-search-model") reads it
+# ```
 
 # %% [markdown]
 # ## Quiz

@@ -45,7 +45,7 @@ def course_table() -> Html:
     """nDCG@10 of questions for their page of the course, and its section: each way alone, and mixed
     with BM25; and what the mix gains on sections."""
     head = ["ranked by", "page: alone", "with BM25", "section: alone", "with BM25"]
-    head += ["gain over BM25", "95% of questions"]
+    head += ["gain over BM25", "95% interval"]
     rows = []
     for name, runs in stored("17_course")["runs"].items():
         row, of_section = [name], [run["sections"]["mix"] for run in runs]
@@ -66,7 +66,7 @@ def course_table() -> Html:
 def shared_words_chart(split: str = "packages") -> Any:
     """nDCG@10 by how many words of the query its document has, too."""
     curves = {}
-    for name in ("BM25", "token table", "bi-encoder", "MiniLM"):
+    for name in ("BM25", "TF-IDF", "token table", "bi-encoder", "MiniLM"):
         of_runs = [run[split]["by_shared"] for run in runs_of(name)]
         curves[name] = [
             [(n, groups[label]["ndcg"]) for n, label in enumerate(SHARED) if label in groups]

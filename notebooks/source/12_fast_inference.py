@@ -77,9 +77,9 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 #
 # (50 · 1 + 20 · 2 + 10 · 3 + 20 · 4) / 100 = **2.0 layers** per text, half of the work. Each exit on the way costs a little, so slightly less than half is saved.
 #
-# ### A norm that costs nothing
+# ### A norm that costs next to nothing
 #
-# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (A norm after a residual sum remains: one multiplication and one addition per number.)
+# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (Of a block's eight norms only the two in the bottlenecks follow a dense layer; the six after residual sums remain, at one multiplication and one addition per number.)
 #
 # ### A weight in eight bits
 #
@@ -185,9 +185,9 @@ from course_lib.family.mobilebert import BottleneckAttention, MobileBlock, NoNor
 show(TrigramEmbeddings, BottleneckAttention, MobileBlock)
 
 # %% [markdown]
-# Look at `attend`: query and key read a bottleneck (128), but the *values* read the wide states (512). The authors' code does this; the paper's drawing could mean either.
+# Look at `BottleneckAttention.forward`: query and key read `x`, the bottleneck (128), but the *values* read the wide states (512). The authors' code does this; the paper's drawing could mean either.
 #
-# The norm is NoNorm and the activation is ReLU. Exercise 12.5 shows what NoNorm gains; its code follows.
+# The norm is NoNorm and the activation is ReLU. Exercise 12.5 folds such a norm away; its code follows.
 #
 # {{exercise:12.5}}
 
@@ -222,7 +222,7 @@ from course_lib.train.knowledge_transfer import stages
 show(stages)
 
 # %% [markdown]
-# **A bug in the authors' code.** It averages over the *list* of the teacher's states, so each student layer's mean and variance are pulled towards those of *all* teacher layers together. `transfer_loss(all_teacher_layers=True)` reproduces this, and we measure below whether it hurts. Two smaller differences: the authors' means include padding (`over_padding=True`), and they train with LAMB (an optimizer for large batches), at three times the last stage's learning rate during transfer. We use AdamW and one learning rate throughout.
+# **A bug in the authors' code.** It averages over the *list* of the teacher's states, so each student layer's mean and variance are pulled towards those of *all* teacher layers together. `transfer_loss(all_teacher_layers=True)`, in `course_lib.objectives.knowledge_transfer`, reproduces this, and we measure below whether it hurts. Two smaller differences: the authors' means include padding (`over_padding=True`), and they train with LAMB (an optimizer for large batches), at three times the last stage's learning rate during transfer. We use AdamW and one learning rate throughout.
 #
 # ### Eight bits
 #
@@ -306,7 +306,7 @@ for name, wants in serving.missing().items():
 exits_view(fast_runs.shown_texts())
 
 # %% [markdown]
-# *When the cell is run, move the speed. At 0 all texts stay to the end; at 1 all leave at once; at 0.7 the uncertain ones leave at layer 2. Switch to the rule of the largest probability: does any threshold do the same?*
+# *When the cell is run, move the speed. At 0 all texts stay to the end; at 1 all leave at once; at 0.7 the uncertain ones leave at layer 2. Switch to the rule of the largest probability: each cell then shows 1 minus that probability, and a text leaves where this is at most the slider's value. Can any value do what 0.7 did?*
 #
 # ### Easy and hard texts
 
@@ -354,7 +354,7 @@ for n in range(len(texts)):
 roads_table()
 
 # %% [markdown]
-# *Accuracy on {{number:stored(results.ROADS)['texts']['test']:,}} new texts: mean over {{number:len(results.runs_of('joint', results.ROADS))}} seeds, and the worst seed in brackets. First the exits of a four-layer model and of a two-layer model, all exits of a model trained jointly; then the last exit of one layer and of two, trained alone, at the better of two learning rates. All but the four-layer model had twice the steps. Whoever guesses one of the eight places is correct in {{number:1 / 8:.1%}}.*
+# *Accuracy on {{number:stored(results.ROADS)['texts']['test']:,}} new texts: mean over {{number:len(results.runs_of('joint', results.ROADS))}} seeds, and the worst seed in brackets. First the exits of a four-layer and of a two-layer model, in each of which all exits were trained jointly; then the last exit of one layer and of two, trained alone, at the better of two learning rates (chosen on these texts; the jointly trained models had one rate each). All but the four-layer model had twice the steps. A uniform guess among the seven places other than the start is correct in {{number:1 / 7:.1%}}.*
 
 # %%
 roads_chart()
@@ -362,10 +362,10 @@ roads_chart()
 # %% [markdown]
 # *The same four-layer model: accuracy against the mean number of layers per text. Line: mean of the seeds, band: all seeds.*
 #
-# **Early exit pays here.** At speed 0.3 the four-layer model is correct in {{number:roads_at('accuracy', '.1%')}} of the texts (a number per seed) after {{number:roads_at('layers', '.2f')}} layers. If as many texts leave at random, {{number:roads_at('at_random', '.1%')}} are correct. No single exit is as good for so few layers.
+# **Early exit pays here.** At speed 0.3 the four-layer model answers {{number:roads_at('accuracy', '.1%')}} of the texts correctly (one number per seed; we chose this speed on these texts) after {{number:roads_at('layers', '.2f')}} layers. If as many texts leave at random, {{number:roads_at('at_random', '.1%')}} are correct. No single exit is as good for so few layers.
 #
-# - Texts of one road leave at the first exits, which are sure of them; the others go on. Nobody told the model which texts are hard.
-# - *A sceptic's control*: two layers suffice, even if their last exit alone is trained (in two of three seeds; see the table). The same two layers with two exits are correct in {{number:roads_at('accuracy', '.1%', 'joint, two layers')}} after {{number:roads_at('layers', '.2f', 'joint, two layers')}} layers instead of 2. So the gain remains when the model has no layer too many, but it is smaller.
+# - The exits let out mainly texts that they can answer; no label says how many layers a text needs. But each text states its number of roads, so an exit need only read one token. Real texts rarely announce how hard they are.
+# - *A sceptic's control*: two layers suffice (trained alone, in two of three seeds). With two exits they are correct in {{number:roads_at('accuracy', '.1%', 'joint, two layers')}} after {{number:roads_at('layers', '.2f', 'joint, two layers')}} layers instead of 2, exits not counted. So early exit still gains when the model has no layer too many; the other two layers buy nothing.
 # - How many layers a text of two roads uses differs from seed to seed: one, two or three.
 # - These exits were trained jointly, so the lower layers learn from their own losses. FastBERT's two steps are measured below, on sections.
 #
@@ -379,10 +379,10 @@ exits_chart("sections")
 # %% [markdown]
 # *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Vertical axis: points of accuracy above the same seed's full depth, which is {{number:last(MAIN)}} on average. The curves are FastBERT at several speeds; the same exits with the largest probability as the rule; as many texts leaving at each layer, but drawn at random; and models of fixed depth, each fine-tuned by itself.*
 #
-# - **Early exit works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits select better than chance *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.)
+# - **Early exit works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits select better than chance *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.) But these sections hardly need depth: the second exit alone, for all texts, reaches {{number:layer(MAIN, 2)}}. So most of the saving needs no choice for each text.
 # - **A sceptic's control**: a model of two layers, fine-tuned by itself, reaches {{number:last('fixed depth 2')}} at about the same cost, though its seeds differ widely. So three seeds do not show that choosing the depth for each text gains anything here.
 # - The largest probability does about as well as the entropy: the two curves are close.
-# - With a quarter of the labels (not in the chart) the last exit reaches {{number:layer(FEW, -1)}} and the first {{number:layer(FEW, 1)}}. If the students also read the other texts, *without* labels, the first reaches {{number:layer('few labels, all texts', 1)}}, more in every seed. This is self-distillation's advantage: it needs no labels.
+# - With a quarter of the labels (not in the chart) the last exit reaches {{number:layer(FEW, -1)}} and the first {{number:layer(FEW, 1)}}. If the students also read the other texts, *without* labels, the first reaches {{number:layer('few labels, all texts', 1)}}, more in every seed; the second and third exits gain nothing. Self-distillation can use texts without labels, but here only the lowest exit profits.
 
 # %%
 exits_chart("pairs")
@@ -391,11 +391,11 @@ exits_chart("pairs")
 # *A model of eight layers on the pairs of story and statement, one seed.*
 #
 # - The first exit reaches {{number:layer(PAIRS, 1)}} (the majority class alone gives {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}). The second already reaches {{number:layer(PAIRS, 2)}}, as much as the last ({{number:last(PAIRS)}}). Here accuracy jumps; it does not climb layer by layer.
-# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 saves only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on held-out texts of the task**: here no value is good on both tasks.
+# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 saves only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on held-out texts of the task**: 0.4 suits the sections but saves little here, and 0.7 costs one seed of the sections three points.
 # - With the largest probability as the rule, no threshold does the same. On the uncertain texts the first exit's best class has a median probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers reaches {{number:last('pairs: fixed depth 2')}}. (None of these models has converged: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
-# So on these two tasks early exit does not beat a fixed depth; on the roads it does, because those texts differ in the depth they need. FastBERT's paper reports the same of book reviews: in its ablation, a fixed depth is worse ({{number:printed('fastbert')['ablation']['two_layers']}} against {{number:printed('fastbert')['ablation']['full']}}).
+# So on the sections we see no gain over a fixed depth. The pairs cannot tell, because the models compared stop at the same accuracy. On the roads early exit gains; those texts differ in the depth they need, but their exits were also trained differently. FastBERT's paper, too, finds early exit better than a fixed depth, on book reviews (two layers {{number:printed('fastbert')['ablation']['two_layers']}}, early exit {{number:printed('fastbert')['ablation']['full']}}).
 #
 # ### How the exits learn, compared
 
@@ -407,7 +407,7 @@ training_chart()
 #
 # - Self-distillation does not change the last exit, which is frozen: its accuracy is identical in four of the five rows.
 # - With *joint* training the first exit reaches {{number:layer('joint', 1)}} (self-distilled: {{number:layer(MAIN, 1)}}), the last {{number:last('joint')}} against {{number:last(MAIN)}}. The seeds disagree about both, so we do not see joint training hurt the last exit.
-# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. A likely cause: joint training also fits the encoder to the first exit, FastBERT only to the last one.
+# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. A likely cause: joint training also fits the encoder to the first exit, FastBERT only to the last one. (Joint training had only the first stage's steps; FastBERT's students had 585 more on the sections and 1,000 more on the pairs.)
 # - These seeds show no difference for the direction of the divergence, the teacher's dropout, or labels instead of the teacher's answers.
 #
 # ### On the clock
@@ -433,15 +433,15 @@ for batch_size in (1, 32):
 strategies_chart()
 
 # %% [markdown]
-# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. Each dot is a seed. "LN, GELU" has LayerNorm and GELU instead of NoNorm and ReLU. "Embeddings" are copied from the teacher, without and with its answers. The last five rows use layer-wise transfer.*
+# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. Each dot is a seed. "LN, GELU" has LayerNorm and GELU instead of NoNorm and ReLU. "Embeddings": embeddings and masked-word head are copied from the teacher, without and with its answers. The last five rows use layer-wise transfer.*
 #
 # With {{number:len(stored(MOBILE)['runs']['labels'])}} seeds:
 #
-# - *Alone*, a thin student reaches {{number:student('labels')}}. If it only initialises its embeddings from the **teacher's**, it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
+# - *Alone*, a thin student reaches {{number:student('labels')}}. If only its embeddings and its masked-word head start as the **teacher's**, it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
 # - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. At four layers progressive is not the best strategy (the paper's model has 24).
 # - The *bug* in the authors' code has no visible cost: {{number:student('progressive, the slip')}}.
-# - *NoNorm and ReLU cost accuracy* against LayerNorm and GELU. Without a teacher it is {{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}} (the seeds overlap); with progressive transfer, {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. The paper says so, too: it chose them for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
-# - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, and with the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than the latter in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not.
+# - With progressive transfer, *NoNorm with ReLU costs accuracy* against LayerNorm with GELU: {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. Without a teacher the seeds overlap ({{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}}). We changed both at once, so we cannot say which of the two is responsible. The paper finds the same: it chose them for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
+# - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, and with the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than the teacher's embeddings and head alone in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not. (The teacher itself reaches {{number:percent([stored(MOBILE)['teacher']['job_accuracy']])}}, so a higher number here does not mean that more was taken over from it.)
 #
 # (A step with a teacher costs about three times the FLOPs of one without, so equal steps are not equal FLOPs.)
 #
@@ -453,13 +453,13 @@ strategies_chart()
 serving_table()
 
 # %% [markdown]
-# *Latency: one text at a time, the median and the 95th percentile. Throughput: batches of 32. The two columns in MB: the file of weights; weights and activations while a batch is answered.*
+# *Latency: one text at a time, the median and the 95th percentile. Throughput: batches of 32. The two columns in MB: the bytes of the weights (counted; for ONNX the real file), and these plus the tensors alive while a batch is answered. ONNX Runtime's own memory cannot be seen from torch.*
 #
 # - **Another runtime**: ONNX Runtime answers one text {{number:times('ONNX Runtime', 'float32')}} times as fast, with the same numbers; torch.compile {{number:times('torch.compile', 'float32')}} times.
 # - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:times('int8', 'float32', 'texts_a_second')}} times the throughput, and a file {{number:time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}} as large. Accuracy changes by {{number:int8_cost}} points.
 # - *Half the layers*, distilled on documentation, reach {{number:results.served_accuracy('half the layers'):.1%}} ({{number:results.served_accuracy('float32'):.1%}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. On this task two layers lose nothing measurable.
 # - *MobileBERT's shape*, randomly initialised and distilled equally briefly, reaches {{number:results.served_accuracy("MobileBERT's shape"):.1%}}. That says little about the shape: the model of half the layers was initialised from its teacher's weights, this one at random. And it had a thousand steps, the real MobileBERT half a million, of 2,048 sequences each.
-# - *Early exit* at speed {{number:serving_runs.SPEED:g}} reaches {{number:results.served_accuracy('early exit'):.1%}}. Do not compare that with float32: it was fine-tuned differently (dropout, another head, more steps) and has {{number:last(MAIN)}} at full depth. Its median latency is good, but look at its 95th percentile.
+# - *Early exit* at speed {{number:serving_runs.SPEED:g}} reaches {{number:results.served_accuracy('early exit'):.1%}}. Do not compare this with the row of float32: the early-exit model was fine-tuned differently (dropout, another head, more steps) and has {{number:last(MAIN)}} at full depth. Its median latency is good, but look at its 95th percentile.
 # - *Padding removed* costs a little for one text alone, which has no padding. In batches it gives {{number:times('padding removed', 'float32', 'texts_a_second')}} times the throughput.
 
 # %%
@@ -472,7 +472,7 @@ flops_and_time_chart()
 #
 # ### Who reads what we save
 #
-# Your users may serve a model with some other program. `save_folder(model, folder, tokenizer)` writes what transformers writes. `export_onnx(model, "model.onnx")` writes the computation itself, with all inputs, and compares it with torch before it keeps the file. We saved the course's two checkpoints and a small random model of each family in these two ways, and opened them in other programs. Which programs reproduce our numbers?
+# Your users may serve a model with some other program. Two functions of `course_lib` help: `save_folder(model, folder, tokenizer)` writes what transformers writes. `export_onnx(model, "model.onnx")` writes the computation itself, with all inputs, and compares it with torch before it keeps the file. We saved the course's two checkpoints and a small random model of each family in these two ways, and opened them in other programs. Which programs reproduce our numbers?
 
 # %%
 readers_table()
@@ -534,7 +534,7 @@ for load in (0.5, 1.5):  # of what the model can do, one by one
         print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
 
 # %% [markdown]
-# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all if their lengths are similar and little padding is computed. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
+# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text. Batches keep up only if a batch of 16 takes less than two thirds of the time of 16 single texts; with texts of similar length that is easier, because little padding is computed. See in your output which policies keep up. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
 
 # %%
 show(serve)

@@ -77,7 +77,7 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 #
 # (50 · 1 + 20 · 2 + 10 · 3 + 20 · 4) / 100 = **2.0 layers** per text, half of the work. Each exit on the way costs a little, so slightly less than half is saved.
 #
-# ### A norm that costs next to nothing
+# ### A norm that costs nothing
 #
 # LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (Of a block's eight norms only the two in the bottlenecks follow a dense layer; the six after residual sums remain, at one multiplication and one addition per number.)
 #

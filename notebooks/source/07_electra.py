@@ -307,16 +307,17 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # {{number:long_sampled_last}} of the gaps.
 #
 # For a fixed discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair still
-# has a higher ROC-AUC, because *both* its networks are better.
+# has a higher ROC-AUC: its discriminator has improved by more than its generator has made the task harder.
 #
 # ### What it learns: does this word fit?
 #
-# **ELECTRA learns what it is trained for.** With a generator of half the width, its vectors reveal whether a repeated
-# word contradicts its story: a probe's accuracy is {{number:of_width('generator 1/2', 'repeated')}}. BERT's vectors
-# hardly do.
+# **ELECTRA can learn what it is trained for.** With a generator of half the width, its vectors reveal whether a repeated
+# word contradicts its story: a probe's accuracy is {{number:of_width('generator 1/2', 'repeated')}}, in every run. (With
+# the quarter width of the shipped model, {{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} runs learn it;
+# see below.) A linear probe hardly finds this in BERT's vectors.
 #
 # The **swapped-word probe** asks what ELECTRA's own training asks. In every second unseen story one word is swapped for
-# another of its category, so that the story contradicts itself. A linear classifier must tell from the frozen vector at
+# another of its category, so that the story contradicts itself or the facts of the micro-world. A linear classifier must tell from the frozen vector at
 # this word whether it was swapped. There are two kinds of words: one that the story *repeats*, and a *fact* about
 # somebody whom it names (job, city, animal).
 
@@ -416,14 +417,18 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **The learning rate explains much of the gap.** Models that predict "replaced or not" need a higher rate than BERT:
-#   {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. (So does All-tokens MLM.) At
-#   equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA
-#   15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM
+# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is
+#   best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at that rate
+#   ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against
+#   {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is
+#   50%), and fine-tuning fails. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15%
+#   stays near chance level in its own task at every rate.
+# - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so
+#   does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM
 #   {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
-# - **The best rate for the probe is not the best for fine-tuning.** Fine-tuning prefers lower rates, and no model is
-#   above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
+# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six give one answer to nearly every text: likeness alone misses dead runs. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
+# - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the
+#   five. No model's mean is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
 #   {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at
 #   {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}.
 #   ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four fine-tuning
@@ -469,7 +474,7 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # *Likeness is the mean cosine between the vectors of two different texts at the same position. At 1 the encoder's
 # output does not depend on its input. From {{number:ALIKE}} on, we call a run collapsed.*
 #
-# A collapsed run has three signs:
+# Check three signs; a run may show only one of them:
 #
 # - **The loss stays at the base rate**, the loss of a model that knows only how frequent each word is. Every run passes this level; a collapsed one stays there.
 # - **The vectors are alike.** Exercise 07.7 computes this.
@@ -478,7 +483,7 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # Try a lower rate first. If you repeat a collapsed run, still report that it collapsed. Its score says nothing about
 # the objective.
 #
-# ### Past the plateau, and asked both ways
+# ### Past the plateau, with both kinds of probe
 #
 # Now we train longer, past the **plateau** (the early stretch in which a small model hardly improves), and measure with
 # three families of questions. The generator is the narrow one of the ablation:
@@ -528,7 +533,7 @@ ablation_chart(
 #   with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA
 #   {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}},
 #   BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
-# - *Fine-tuned* (mean pooling): BERT is ahead, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
+# - *Fine-tuned* (mean pooling): BERT is ahead, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: with this one fine-tuning rate, ELECTRA's pre-training made the result *worse*, in every seed.
 #
 # The objective shapes what the vectors contain. In this world, at this size and on this one task, masked LM gives the
 # better start; the paper found the opposite on GLUE. But "BERT is better" would hide the second line: most of our
@@ -554,15 +559,16 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # |---|---|---|---|---|
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
-# In the paper most of the gain comes from "all tokens", and little from predicting "replaced or not" instead of "which
-# word". (Table 1, below, has 85.1 for ELECTRA-base: do not trust a tenth.)
+# In the paper three quarters of the gain come from "all tokens" (2.1 of 2.8 points), the rest from predicting "replaced
+# or not" instead of "which word", which gains nothing at 15% of the tokens. (Table 1, below, has 85.1 for ELECTRA-base: do not trust a tenth.)
 #
 # ### Appendix: the generator, λ, and what was not tried
 #
 # #### What a small generator has not learned by then: to copy
 #
 # The generator decides what ELECTRA's discriminator must detect. Here is the generator's accuracy at masked positions
-# by the kind of word, for the most likely word and for a sampled one, beside BERT's (means over the runs):
+# by the kind of word, for the most likely word and for a sampled one (means over the runs). BERT's is beside it; BERT is
+# four times as wide and was trained for more steps.
 
 # %%
 from statistics import mean
@@ -608,13 +614,14 @@ ablation_chart(
 # *Left: the generator's accuracy on masked words that occur elsewhere in the story. Middle and right: frozen probes of
 # the discriminator, like a cloze and like RTD (repeated words). Each dot is a run.*
 #
-# **A generator of full width learns to copy in as many steps** (we did not try a longer run of the narrow one). Its
+# **A generator of full width copies about half of the repeated words after as many steps.** It is also the only one with
+# two heads, so width and heads may both be the reason; nor did we train the narrow one for longer. Its
 # accuracy on repeated words is {{number:of_width('generator 1', 'copies')}} (with half:
-# {{number:of_width('generator 1/2', 'copies')}}). Its wrong words are then harder to detect, and in each seed the
-# probes of the discriminator's vectors find more than with a quarter:
+# {{number:of_width('generator 1/2', 'copies')}}). In each seed
+# the following measures of the discriminator are higher than with a quarter:
 #
 # - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
-# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
+# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe (random initialisation: {{number:past_score('random initialisation', 'jobs')}}), {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling (random initialisation: {{number:past_random_mean}}). Neither is above random initialisation.
 #
 # With [CLS] there is no gain ({{number:of_width('generator 1', 'tuned_[CLS]')}} and
 # {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves
@@ -665,7 +672,8 @@ for name in ("generator 1/4", "λ on the generator"):
     print(f"{name:20} gradients of the discriminator's own weights below 1e-6 after 50 steps: {small_ones:.0%}")
 
 # %% [markdown]
-# So λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient dominates.
+# This suggests that λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient
+# dominates. A high learning rate has the same effect: the probe rises while ROC-AUC falls.
 # Why does the probe rise? We guess that predicting words trains its embeddings; freezing them would test this. Which
 # position of λ is better depends on what you measure.
 #
@@ -675,12 +683,12 @@ for name in ("generator 1/4", "λ on the generator"):
 #
 # #### Candidate causes
 #
-# Why is our ELECTRA behind BERT on most measures? We tested *the learning rate* of the short runs (it explains much of
-# the gap), *the probe* (it decides which model is ahead), *short training* (past the plateau the order on the cloze
+# Why is our ELECTRA behind BERT on most measures? We tested *the learning rate* of the short runs (a higher one closes
+# much of the gap on the cloze, but spoils the discriminator), *the probe* (it decides which model is ahead), *short training* (past the plateau the order on the cloze
 # stays) and *the generator's size* (a wider one helps by most measures but does not reverse the order). We did not
 # test:
 #
-# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
+# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best on the probe of the short runs, lower ones for fine-tuning.
 # - *Reading wrong words.* In our BERT's training every selected position held `[MASK]`, so it could trust every word that it read. BERT's own recipe puts a random word at a tenth of them.
 # - *A word is more information than yes or no.* A masked word is one of {{number:world().tokenizer.vocab_size}}; a label is one of two, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture 02's oracle predicts almost all), so each one teaches. In real text many are easy and many cannot be guessed, so "all tokens" may matter more.
 # - *The task.* The hero's job requires keeping names apart; we fine-tune at one learning rate, on few texts.
@@ -719,8 +727,9 @@ for name in ("generator 1/4", "λ on the generator"):
 # would be wrong. And Table 1 has no BERT-small stopped at the same point for comparison.
 #
 # At equal FLOPs, as the authors count them, ELECTRA wins at every size. But 6.4e19 counts every step of BERT-base at
-# 512 tokens, while nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less,
-# but ELECTRA-base did not. "The same compute" holds only for BERTs that the authors trained themselves. Against
+# 512 tokens, while nine of ten were at 128 (lecture 04): the count exceeds what BERT spent by a factor of about
+# {{number:times_whole_short()}}. Against the published BERT-base "the same compute" therefore does not hold. It does for BERTs that
+# the authors trained themselves, and roughly for RoBERTa (3.2e21 against 3.1e21). Against
 # BERT-large more differs than the task: large ELECTRAs mask 25% of the text (small and base ones 15%) and read ten
 # times BERT's text (33 billion tokens instead of 3.3, section 3.1). So always ask: relative to what?
 
@@ -740,7 +749,7 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words was here? A meta controller, trained like the generator, offers them.
 # - **COCO-LM** (Meng et al. 2021) predicts the original words of a corrupted text, with a shortcut for copying, and pulls the vectors of a text and of its corrupted version together.
 # - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
-# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*.
+# - **A discriminator as a zero-shot scorer** (Ni and Kao 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*.
 #
 # Let us try the last one. Each question is an unseen story with one gap; the answers are the right word and the four that our generator finds likeliest besides.
 
@@ -755,7 +764,7 @@ print(f"{'the discriminator, 2 layers of 128':38}{answered(by_discriminating, tr
 print(f"{'a BERT of 4 layers, trained longer':38}{answered(by_filling, micro_teacher(), gaps):5.0%}")
 
 # %% [markdown]
-# The discriminator was never asked for a word, yet it chooses well. The wrong answers are the generator's own favourites, so the generator's row is not a fair rival. A good masked-word model does the same, and reads the text once, where the discriminator reads it once for each answer. Exercise 07.8 is the step that chooses.
+# The discriminator was never asked for a word, yet it chooses well. The wrong answers are its own generator's favourites: that puts the generator at a disadvantage and suits the discriminator, which was trained to reject just such words. The BERT is larger and was trained longer, so its row does not compare objectives; but it reads the text only once, where the discriminator reads it once for each answer. Exercise 07.8 is the step that chooses.
 #
 # The discriminator cannot fill a gap with a word: it has no vocabulary head. The discarded generator had one.
 #

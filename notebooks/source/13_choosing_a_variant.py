@@ -20,13 +20,13 @@
 # - exchange one member of the family for another in code, and know what changes;
 # - choose a model for a task, give the reason, and say what would change your mind.
 #
-# You need fine-tuning from lecture 03. Each member's own page says how it works. Nothing is downloaded.
+# You need fine-tuning from lecture 03. A table below says in one line what each member changes; its own page explains it. Nothing is downloaded.
 #
 # {{parts}}
 
 # %%
 from course_lib import check, claims_table, hint, quiz, reveal, show
-from course_lib.lectures.lecture_13 import benchmark, interfaces
+from course_lib.lectures.lecture_13 import benchmark
 from course_lib.lectures.lecture_13.views import (
     averages_table, benchmark_view, card_table, costs_table, documentation_chart, documentation_table, equal_size_chart, flops_table,
     front, front_chart, glue_comparison, glue_table,
@@ -39,11 +39,11 @@ from course_lib.text.glue import GLUE, glue_items
 # %% [markdown]
 # ## Predict first
 #
-# Somebody hands you a table: twelve models, one number each. "Take the highest." Three guesses before you do.
+# Somebody shows you a table with one number for each of twelve models and tells you to take the highest. Make three guesses first.
 #
-# 1. Seven of ten sentences are good English. A model calls *every* sentence good. What does GLUE give it, from −1 to 1?
-# 2. One paper prints an average of 79.6 for BERT. The eight scores that another paper prints for DistilBERT average 79.6 too. Are the two models equally good? Yes or no.
-# 3. All members of the family are pre-trained on the same stories with equal FLOPs, then fine-tuned on nine tasks. By how many points of the average does the best of the others lead BERT?
+# 1. Seven of ten sentences are good English. A model calls *every* sentence good. What is its score on CoLA, from −1 to 1?
+# 2. One paper prints an average of 79.6 for BERT. Eight of the nine scores that another paper prints for DistilBERT, all but WNLI, average 79.6 too. Are the two models equally good? Yes or no.
+# 3. All members of the family are pre-trained on the same stories with equal FLOPs, then fine-tuned on nine tasks. By how many points of the average is the best of the others ahead of BERT, or behind it?
 
 # %%
 my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
@@ -68,18 +68,18 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 #
 # ### The same row, two averages
 #
-# A model scores 84 on MNLI's known topics and 82 on its new ones, 52 on CoLA and 66 on RTE.
+# A model scores 84 on MNLI matched (the genres of its training texts) and 82 on MNLI mismatched (other genres), 52 on CoLA and 66 on RTE.
 #
 # | recipe | sum | average |
 # |---|---|---|
 # | four numbers, MNLI twice | (84 + 82 + 52 + 66) / 4 | **71.0** |
 # | three tasks, MNLI's two numbers averaged | (83 + 52 + 66) / 3 | **67.0** |
 #
-# The averages differ by four points, for the same model. Papers use both recipes, and four more.
+# The averages differ by four points, for the same model. With all nine tasks the gap is smaller. Papers use both recipes, and four more.
 #
 # ### Is 82% more than 80%?
 #
-# On a hundred test texts, both models are right on 78 and both wrong on 16. They differ on **six**: the second alone is right on four, the first alone on two. So the difference of two points rests on six texts, and a coin that falls 4 to 2 surprises nobody.
+# Of a hundred test texts, both models classify 78 correctly and 16 incorrectly. On the other **six** only one of them is correct: the second on four, the first on two. So the difference of two points rests on six texts, and a fair coin gives a split at least this uneven in 69% of cases.
 #
 # ## Try it
 #
@@ -111,13 +111,13 @@ check("13.2", my_glue)
 #
 # ### Nine tasks, and a twin of each
 #
-# GLUE consists of nine tasks that test the understanding of English. We cannot download them here, so each has a **twin**: the same kind of question, with the same metric, about sentences of the micro-world, whose rules give the right answer.
+# GLUE consists of nine tasks that test the understanding of English. So that the page works offline, each task has a **twin**: the same kind of question with the same metric, about sentences of the micro-world, the course's small artificial world, whose rules determine every label. A twin imitates the format of its task. Scores on twins are not GLUE scores, and we have not tested whether the two rank models alike.
 
 # %%
 glue_table()
 
 # %% [markdown]
-# *What each twin asks, and its metric. The last two columns count the training texts of GLUE's own task (real) and of its twin.*
+# *What GLUE asks, what the twin asks, the metric, and the number of training texts of both.*
 #
 # One text of each, with its label:
 
@@ -135,9 +135,11 @@ for name in wanted:
     print(name, *glue_items(name, "validation", 2, real=True), sep="\n  ")
 
 # %% [markdown]
-# WNLI's twin is nasty on purpose: its validation texts are training texts with the *other* answer, as many of GLUE's are. A model that memorises them gets the validation texts wrong. BERT's authors left WNLI out.
+# WNLI's validation texts mislead on purpose: they are training texts with the *other* label, as many of GLUE's are. A model that memorises the training texts gets them wrong, and a learning rate chosen on them is arbitrary. BERT's authors left WNLI out.
 #
 # ### From scores to one number
+#
+# `glue_average` computes one number from a row of scores. Each recipe below names its data split and the papers that use it.
 
 # %%
 from course_lib.teaching.averages import AVERAGES, glue_average
@@ -151,7 +153,7 @@ for name, about in AVERAGES.items():
 #
 # ### The same texts for both
 #
-# Is A better than B? Two kinds of chance affect the difference: which *texts* happened to be in the test set, and which *seed* trained the models.
+# Is A better than B? Two kinds of chance affect the difference: which *texts* happened to be in the test set, and which *seed* trained the models (below, one seed sets pre-training and fine-tuning together). A third influence, the choice of hyperparameters, is in no interval.
 #
 # {{exercise:13.3}}
 
@@ -175,7 +177,7 @@ def my_verdict(a, b):
 check("13.4", my_verdict)
 
 # %% [markdown]
-# Your rule uses the spread of the *differences*. The course's tables use another: the difference has one sign in every seed, and its mean is larger than the standard deviation of *either* model. If both models' scores rise and fall together, our rule is stricter; if one rises as the other falls, it is more lenient.
+# Your rule uses the spread of the *differences*. The course's tables use another: the difference has one sign in every seed, and its mean is larger than the standard deviation of *either* model. If the two models' scores are strongly correlated over the seeds, our rule is stricter than yours; otherwise it is more lenient. And no rule is strict with three seeds: of two equal models ours calls one better in {{number:false_alarms(3)}} of simulated comparisons (with two seeds in {{number:false_alarms(2)}}, with five in {{number:false_alarms(5)}}). Of a dozen verdicts, one or two may be chance.
 
 # %%
 from course_lib.teaching.verdicts import by_rule
@@ -183,7 +185,17 @@ from course_lib.teaching.verdicts import by_rule
 show(by_rule)
 
 # %% [markdown]
-# ### Equally many FLOPs
+# ### The members
+#
+# This table says in one line what each member changes.
+
+# %%
+variants_table()
+
+# %% [markdown]
+# *Every member: what is new, what it gains, what it costs, what it is best for.*
+#
+# ### Equal FLOPs
 #
 # A step of ELECTRA runs two networks, and a step of DistilBERT also runs its teacher. So we count FLOPs, and give every member as many as BERT uses in {{number:BERT.flops:,}} steps.
 
@@ -194,13 +206,13 @@ show(steps_of)
 flops_table()
 
 # %% [markdown]
-# *Weights: those of the encoder that is kept. Masked words: accuracy on held-out stories; a dash where no head predicts words. Students start or learn from a teacher; as in their papers, its pre-training is not counted in their FLOPs.*
+# *Weights: those of the encoder that is kept. Masked words: accuracy on held-out stories, one story to a text; a dash where no head predicts words. BERT and ALBERT were pre-trained on pairs, so this format is new to them. Students are initialised from a teacher or learn from it; as in their papers, its pre-training is not counted in their FLOPs. ERNIE is Baidu's, which masks noun phrases as units (page 09).*
 #
-# ALBERT has BERT's shape, yet its step costs more, because its sentence-order pairs are longer than NSP's pairs. RoBERTa's whole stories are longer too. A layer of the same width costs the same in all three.
+# ALBERT has BERT's shape, yet its step costs more, because its sentence-order pairs are longer than NSP's pairs. RoBERTa's whole stories are longer too. For texts of equal length, a layer of this width costs the same in all three.
 #
 # ## Is it right?
 #
-# We compare our metrics with scikit-learn's, score an oracle that knows the world's rules on each twin, and recompute printed averages from printed rows.
+# We compare our metrics with scikit-learn's, test on each twin an oracle that knows the world's rules, and recompute published averages from published scores.
 
 # %% tags=["nbval-check-output"]
 from sklearn.metrics import f1_score, matthews_corrcoef
@@ -209,8 +221,9 @@ from course_lib.teaching.glue import oracle_score
 from course_lib.text.world import MicroWorld
 from course_lib.train.task_metrics import f1, matthews
 
-true, said = [1, 1, 0, 1, 0, 1, 1, 0], [1, 0, 0, 1, 1, 1, 1, 0]
-print(f"Matthews {matthews(true, said):.6f} = {matthews_corrcoef(true, said):.6f}   F1 {f1(true, said):.6f} = {f1_score(true, said):.6f}")
+labels, predictions = [1, 1, 0, 1, 0, 1, 1, 0], [1, 0, 0, 1, 1, 1, 1, 0]
+print(f"Matthews {matthews(labels, predictions):.6f} = {matthews_corrcoef(labels, predictions):.6f}")
+print(f"F1 {f1(labels, predictions):.6f} = {f1_score(labels, predictions):.6f}")
 world = MicroWorld.load()
 print("oracle:", {name: min(oracle_score(name, glue_items(name, "test", 100), world).values()) for name in GLUE})
 
@@ -231,13 +244,13 @@ print(f"DistilBERT without WNLI {without_wnli:.1f}; BERT-base, Table 1, {printed
 #
 # ### A table that mixes everything
 #
-# A source lecture prints one number for each model, in one column.
+# One of the lectures that this course checks prints one number for each model, all in one column.
 
 # %%
 glue_comparison()
 
 # %% [markdown]
-# *Left: what the lecture prints, and what that number really is. Middle: averages of published rows, one column for each recipe; a dash where no paper prints what is needed. Compare only within a column. Right: FLOPs of pre-training, BERT-base = 1, as the lecture prints them and as ELECTRA's Table 1 gives them.*
+# *Left: what the lecture prints, and what that number really is. Middle: averages of published rows, one column for each recipe; a dash means that no paper prints the scores that a recipe needs. Compare only within a column. Right: FLOPs of pre-training, BERT-base = 1, as the lecture prints them and as ELECTRA's Table 1 gives them.*
 #
 # ### The same names, another interface
 #
@@ -247,12 +260,9 @@ glue_comparison()
 interfaces_table()
 
 # %% [markdown]
-# *Computed with the installed version of transformers. Segment ids: what the tokenizer returns. Rows for them: the size of the model's segment embeddings. Ids 0 and 1: what the model does with them. Pooler "random": the class has a pooler, but the checkpoint has no weights for it. The last column lists the classifier's new layers. DeBERTa's row depends on the version: transformers 4 writes one [SEP] between the texts, with ids 0 and 1; transformers 5 writes two, and only zeros. Check which form your checkpoint was trained on.*
+# *Computed with the installed version of transformers. Segment ids are what the tokenizer returns, "rows for them" is the size of the segment embedding matrix, and "ids 0 and 1" says what the model does with them. Pooler "random" means that the class has a pooler, but the checkpoint has no weights for it. The last column lists the classifier's new layers. DeBERTa's row depends on the version: transformers 4 writes one [SEP] between the texts, with ids 0 and 1; transformers 5 writes two, and only zeros. Check which form your checkpoint was trained on.*
 #
 # The classes select the right code from the configuration, but they do not make the models alike. Print the inputs and one prediction before you trust a score.
-
-# %%
-show(interfaces.write_checkpoint)
 
 # %% [markdown]
 # ## Measure it
@@ -274,31 +284,41 @@ starts = {
 for name, encoder in starts.items():
     live = LiveLoss({"chance level": 1.0986}, part="total", title=name)  # ln 3 nats
     model = finetune(encoder, train, steps=300, learning_rate=1e-3, callbacks=[live])
-    print(f"MNLI's twin: {model_score('MNLI', model, test)['accuracy']:.1%} right")
+    print(f"{name}: accuracy {model_score('MNLI', model, test)['accuracy']:.1%} on MNLI's twin")
 
 # %% [markdown]
 # *The loss of each on its training texts, in nats.*
 #
 # ### All members, nine tasks
 #
-# The result file holds the same experiment for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins with {{number:seeds_run()}} seeds (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core; it can be resumed). Each learning rate is the better of two on validation texts. Every encoder gets BERT's head (`plain_head=True`): a tanh layer on [CLS], then the classes. The members' own heads in transformers differ (ELECTRA and DeBERTa have a GELU there, DistilBERT a ReLU, ModernBERT also a norm), but here we compare encoders.
+# The result file holds the same experiment for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins with {{number:seeds_run()}} seeds (`python -m course_lib.teaching.results 13 --only 13_benchmark`, about {{number:hours()}} hours of one core; it can be resumed). Every encoder but FastBERT's gets a tanh layer on [CLS] and a linear classifier (`plain_head=True`). BERT and ALBERT bring a tanh layer that their sentence pairs trained; the others begin with a random one. The members' own heads in transformers differ (ELECTRA and DeBERTa have a GELU there, DistilBERT a ReLU, ModernBERT also a norm), but here we compare encoders.
 
 # %%
 benchmark_view()
 
 # %% [markdown]
-# *Each dot is a seed, the red line their mean. The grey bar spans the average on 95% of a thousand resampled test sets. ± sd: over the seeds. Last: the verdict against BERT by the course's rule (after exercise 13.4). Sort by task or size.*
+# *Each dot is a seed, the red line their mean. The grey bar spans the average on 95% of a thousand resampled test sets. ± sd: over the seeds. Last: the verdict against BERT by the course's rule (after exercise 13.4). The line below says what is reached without training. Sort by task or size.*
 
 # %% [markdown]
-# - **Pre-training pays, for all but one**: random initialisation reaches {{number:mean_of('random initialisation')}}, every member except ALBERT {{number:percent([lowest()])}} or more.
-# - **At the top of the family nothing is settled.** The means are RoBERTa {{number:mean_of('RoBERTa')}}, BERT {{number:mean_of('BERT')}}, ModernBERT {{number:mean_of('ModernBERT')}}, FastBERT {{number:mean_of('FastBERT')}}, DistilBERT {{number:mean_of('DistilBERT')}}; BERT's two seeds differ by more than these means do. One seed alone would give a winner: the first BERT, the second ModernBERT.
+# - **Pre-training pays for all**: random initialisation reaches {{number:mean_of('random initialisation')}}, ALBERT {{number:mean_of('ALBERT')}}, every other member {{number:percent([lowest()])}} or more.
+# - **No member is better than BERT** ({{number:mean_of('BERT')}}). By the rule, {{number:members('worse')}} are worse; for {{number:members('not settled')}} the seeds leave it open. (The highest of many means is partly luck: expect a new seed to lower it.)
 # - **ALBERT is still on its plateau**, the flat beginning of the loss curve (it recovers {{number:masked('ALBERT')}} of masked words): narrow embeddings start to learn late, as on page 05. Its rank shows which models start sooner, not which are better.
 # - **ELECTRA** had {{number:steps('ELECTRA')}} steps to BERT's {{number:BERT.flops:,}}, because each step runs two networks. On page 07, with more steps, it is ahead of BERT where the test resembles its pre-training task.
-# - **ModernBERT**, six years younger, recovers as many masked words as RoBERTa ({{number:masked('ModernBERT')}} and {{number:masked('RoBERTa')}}; BERT {{number:masked('BERT')}}), but the rule does not separate it from BERT. Stories of 64 tokens need little of what it adds (page 16).
+# - **ModernBERT**, six years younger, recovers {{number:masked('ModernBERT')}} of masked words, RoBERTa {{number:masked('RoBERTa')}}. Stories of 64 tokens need little of what it adds (page 16).
 # - **The papers' order** (DeBERTa before ELECTRA before RoBERTa before BERT) does not appear here. Their models read more than ten thousand times as much, each with its own data and steps.
-# - **A plain model of two layers has the highest mean**, {{number:mean_of('plain, two layers')}}. By the course's rule it is ahead of every member except BERT and ModernBERT, where the seeds leave it open; with two seeds, chance alone sometimes passes this rule. The next is plain too: four layers of width 110, {{number:mean_of('plain, 110 wide')}}.
+# - **The plain models**, trained on masked words alone, are as good as the best members: {{number:plain()}}. The two-layer model is a RoBERTa cut in half. For the same FLOPs it takes {{number:steps('plain, two layers')}} steps, RoBERTa {{number:steps('RoBERTa')}}. This says nothing about large models and long training.
 #
-# Why? The two-layer model is a RoBERTa cut in half. For the same FLOPs it read {{number:steps('plain, two layers')}} batches, RoBERTa {{number:steps('RoBERTa')}}. So *at this budget* more text was worth about a point more than two more layers. This says nothing about large models and long training.
+# ### Every model at its own learning rates
+#
+# One rate for all would favour the models that it happens to suit. So each was pre-trained at several rates, a factor of two apart, until the lowest held-out loss of its own objective had a higher one on either side. Each task's fine-tuning rate was then chosen in the same way by its validation texts. Both choices used seed 0 alone.
+
+# %%
+rates_table()
+
+# %% [markdown]
+# *Pre-training: the best rate, and the held-out loss at half of it, at it and at twice it (compare within a row: each member has its own objective). Fine-tuning: the lowest and the highest rate of the nine tasks. Collapsed: how many fine-tuned models gave one answer to all texts; these were repeated at a lower rate.*
+#
+# The best rates differ by a factor of {{number:rates_apart()}}, and too high a rate costs more than too low a one: at twice its best rate BERT's loss is {{number:loss_at_best('BERT', 2)}} instead of {{number:loss_at_best('BERT')}}. A comparison at one rate would have measured the rate.
 #
 # ### What one number hides: tasks, seeds, recipes
 
@@ -308,9 +328,9 @@ tasks_chart()
 # %% [markdown]
 # *Every member on every twin: the mean over the seeds and, where a task has two metrics, over both. CoLA: Matthews' correlation times 100.*
 #
-# Compare two columns. On CoLA (word order, agreement) DeBERTa leads with {{number:mean_of('DeBERTa', 'CoLA')}}; RoBERTa has {{number:mean_of('RoBERTa', 'CoLA')}}, BERT {{number:mean_of('BERT', 'CoLA')}}. On WNLI (146 test texts) BERT has {{number:mean_of('BERT', 'WNLI')}}, DeBERTa {{number:mean_of('DeBERTa', 'WNLI')}}. An average hides that. A mean over seeds hides more: BERT's {{number:mean_of('BERT', 'QNLI')}} on QNLI averages one seed among the best and one no better than random initialisation. Sort the benchmark's chart, under *All members*, by QNLI to see both.
+# Compare two columns. On QNLI BERT's seeds nearly agree: {{number:each_seed('BERT', 'QNLI')}}. On WNLI, with 146 test texts and a learning rate chosen on misleading ones, they reach {{number:each_seed('BERT', 'WNLI')}}; ELECTRA's reach {{number:each_seed('ELECTRA', 'WNLI')}}. So one task in nine can decide the ranks of an average, and the average hides that.
 #
-# The same scores, under each recipe that the twins allow:
+# The next table shows the same scores under each recipe that the twins allow.
 
 # %%
 averages_table()
@@ -318,24 +338,21 @@ averages_table()
 # %% [markdown]
 # *The family's averages (means over the seeds) and ranks under each recipe.*
 #
-# DeBERTa ranks third where WNLI is left out (the columns test-9 and dev-8) and eighth where it counts; ModernBERT ranks first or second, and third. The recipe moved them; no model changed. But without WNLI, ranks 3 to 8 lie within a point of each other, and BERT's seeds differ by more. Such ranks are no finding.
+# {{number:places_moved()}}; the model is the same. Where ranks lie within the spread of the seeds, they mean nothing.
 #
 # ### Is it the idea, or the size?
 #
-# When a member differs from BERT, the cause may be its idea or its size. So we compare each member of another size with a **plain** model, pre-trained on masked words alone, with about as many parameters and FLOPs.
+# When a member differs from BERT, the cause may be its idea or its size. So we compare each member whose size differs from BERT's with a **plain** model, pre-trained on masked words alone, with about as many parameters and the same FLOPs of pre-training. (For members of BERT's size, RoBERTa is this control.)
 
 # %%
 equal_size_chart()
 
 # %% [markdown]
-# *Left: the member. Right: a plain model of that size: of width 58, 110 or 138, with two layers, or with two of width 64. Where its step is cheaper, it reads more text for the same FLOPs. Each dot is a seed.*
+# *Left: the member. Right: a plain model of that size: of width 58, 110 or 138, with two layers, or with two of width 64. Where its step is cheaper, it takes more steps for the same FLOPs. Each dot is a seed.*
 #
-# **The member is ahead in none of the six pairs.** By the rule:
+# **By the rule, the member is better in none of the six pairs.** Worse are {{number:pairs('worse')}}; not settled are {{number:pairs('not settled')}}. ALBERT is still on its plateau. A step of DistilBERT, TinyBERT or MobileBERT includes the teacher's forward pass, a step of DeBERTa the matrix products for relative positions, so these take fewer steps.
 #
-# - *behind* are ALBERT, on its plateau; DistilBERT, {{number:mean_of('DistilBERT')}} against {{number:mean_of('plain, two layers')}}; and DeBERTa, {{number:mean_of('DeBERTa')}} against {{number:mean_of('plain, 138 wide')}}. DistilBERT's steps include the teacher's forward pass, DeBERTa's the position products, so both read less;
-# - *not settled* are MobileBERT, {{number:mean_of('MobileBERT')}} and {{number:mean_of('plain, 58 wide')}}; TinyBERT, {{number:mean_of('TinyBERT')}} and {{number:mean_of('plain, two layers, 64 wide')}}; and ModernBERT, {{number:mean_of('ModernBERT')}} and {{number:mean_of('plain, 110 wide')}}.
-#
-# So no idea beat a plain model of its size here, on unlimited stories, with one recipe each and two seeds. This is no verdict on the ideas: where text or labels are scarce, a teacher's answers may be worth more. It is a verdict on tables: without a plain row of the same size, they cannot separate idea from size.
+# So no idea beat a plain model of its size here, where all repeat the same {{number:STORIES:,}} stories, each at its own learning rates. This is no verdict on the ideas: where text or labels are scarce, a teacher's answers may be worth more. But it shows that a table without a plain model of the same size cannot tell an idea's effect from that of size.
 #
 # ### Text that people wrote
 #
@@ -355,31 +372,32 @@ documentation_table()
 # %% [markdown]
 # *Masked pieces: accuracy on the masked 15% of held-out text; a dash for a model without such a head. sd: over the seeds, in points. Beside BERT: the mean difference in points, with the verdict of the course's rule. 95%: the interval of that difference over a thousand resampled test sets.*
 #
-# - **Five are ahead of BERT, by the rule and beyond what other test texts could change**: ModernBERT ({{number:beside_bert_there('modernbert')}}), the plain two-layer model ({{number:beside_bert_there('short')}}), DeBERTa ({{number:beside_bert_there('deberta')}}), ERNIE ({{number:beside_bert_there('ernie')}}) and RoBERTa ({{number:beside_bert_there('roberta')}}). The plain model read most, here too. ModernBERT read half as much, and which of the two is better is not settled. On the nine twins ModernBERT did not stand out; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 shows both sides.
+# - **Five models are better than BERT by the rule, and their 95% intervals over test texts exclude zero**: ModernBERT ({{number:beside_bert_there('modernbert')}}), the plain two-layer model ({{number:beside_bert_there('short')}}), DeBERTa ({{number:beside_bert_there('deberta')}}), ERNIE ({{number:beside_bert_there('ernie')}}) and RoBERTa ({{number:beside_bert_there('roberta')}}). The plain model read most, here too. ModernBERT read half as much, and which of the two is better is not settled. On the nine twins ModernBERT did not stand out; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 shows both sides.
 # - **A guess at the reason**: all five do without NSP and a teacher. So do SpanBERT and ELECTRA, which are far behind; but these spend FLOPs on a second loss or a second network, the five on masked words alone. To know, one would have to try each with NSP. The five also recover more masked pieces: BERT {{number:pieces('BERT')}}, RoBERTa {{number:pieces('RoBERTa')}}, DeBERTa {{number:pieces('DeBERTa')}}, two plain layers {{number:pieces('plain, two layers')}}, ModernBERT {{number:pieces('ModernBERT')}}. But the two orders are not always the same: MobileBERT recovers {{number:pieces('MobileBERT')}}, more than RoBERTa, and is not ahead of BERT ({{number:beside_bert_there('mobilebert')}}).
 # - **A student with half of BERT's layers**, DistilBERT, is not separated from BERT by the rule ({{number:beside_bert_there('distilbert')}}). But the plain two-layer model, as large and without a teacher, is ahead of both.
 # - **A bag of words** reaches {{number:documented(written.BAG)}}, random initialisation {{number:documented('random initialisation')}}, BERT {{number:documented('BERT')}}: this pre-training is short. `course-bert` read {{number:read_more}} times as much (page 03 shows what that is worth).
 # - **Models that barely left the plateau gained nothing.** ALBERT recovers {{number:pieces('ALBERT')}} of the pieces and reaches {{number:documented('ALBERT')}} on the tasks, SpanBERT {{number:pieces('SpanBERT')}} and {{number:documented('SpanBERT')}}; random initialisation does as well. In an earlier run with two thirds of the steps and one seed, both were *below* it (53.3% and 40.6%). We did not test what more steps would do for these two.
 # - **ALBERT's row here predates a fix.** Its pairs were shortened before they were swapped, so their two lengths alone gave away the order of {{number:percent([stored('05_lengths')['guessed'][str(SHORT)][OLD_WAY]])}} of them (page 05): its second loss could fall without reading. The stories' pairs are never shortened, so the benchmark's row is not affected. This row will be measured again when a GPU is available; until then it is no verdict on ALBERT.
-# - **ELECTRA's runs collapsed** ({{number:documented('ELECTRA')}}): its models answer every text with the same package, so all seeds are right on exactly the same texts. That is no score of ELECTRA. Every member was pre-trained at one learning rate, {{number:BERT.learning_rate}}, and page 07 (*Why did my run die?*) shows that an ELECTRA tolerates less than a BERT.
-# - **One rate for all is the weakness of this table** and of the nine twins above. The code now tries each member's own rates of pre-training and fine-tuning (`rates_tried`), repeats collapsed runs at a lower rate and counts them. This takes some nine hours of one core for the twins and has not been run to its end; until then, read small differences as those of one recipe.
-# - **FastBERT** is BERT with early exits, at the speed setting of the stories' row ({{number:beside_bert_there('fast')}}). Here that setting costs too much: choose it for each task.
+# - **ELECTRA's runs collapsed** ({{number:documented('ELECTRA')}}): its models answer every text with the same package, so all seeds are right on exactly the same texts. That is no score of ELECTRA. Every member was pre-trained at one learning rate here, {{number:documentation_rate()}}. On the twins ELECTRA's best is {{number:rate_of('ELECTRA')}}, and page 07 (*Why did my run die?*) shows why.
+# - **One rate for all is the weakness of this table.** On the twins the best rates differ by a factor of {{number:rates_apart()}}. The code tries each member's own rates here, too, but that takes some thirteen hours of one core and has not been run; until then, read small differences as those of one recipe.
+# - **FastBERT** is BERT with early exits, here with the speed setting used on the stories ({{number:beside_bert_there('fast')}}). That setting loses too much accuracy here: choose it on each task's validation texts.
 #
-# ### Which of two, on one task
+# ### Comparing two models on one task
 #
-# A source lecture compares variants on sentiment: one run each, timed once, without accuracy. We use SST-2's twin, with the same texts for all, the better of two rates, and seeds, and compare BERT with each of the others text by text.
+# A source lecture compares variants on sentiment: one run each, timed once, without accuracy. We use SST-2's twin with the same texts and seeds for all, and learning rates chosen on validation texts, and compare BERT with each of the others text by text.
 
 # %%
 sentiment_table()
 
 # %% [markdown]
-# *Right (accuracy) and BERT more (in points): means over the seeds. The interval: the difference on 95% of resampled test sets, seeds averaged. Differ and p use seed 0 alone, so they can seem to contradict the rest. Differ: of {{number:len(shown.runs_of('BERT')[0]['sentiment'])}} texts, those that only BERT gets right, and only the other. p: how often a fair coin would fall so unevenly (an exact McNemar test).*
+# *Accuracy, and BERT's lead in points, are means over the seeds. The interval: the lead on 95% of resampled test sets, seeds averaged. Differ and p use seed 0 alone, so they can seem to contradict the rest. Differ: of {{number:len(shown.runs_of('BERT')[0]['sentiment'])}} texts, how many only BERT gets right, and how many only the other model. p: the probability that a fair coin gives a split at least this uneven (an exact McNemar test).*
 #
-# Some differences are beyond doubt *as far as the texts go*: ERNIE is many points behind, with p below any threshold. But p comes from one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2 to see one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.**
+# RoBERTa seems to be behind beyond doubt: with seed 0 only BERT is right on {{number:shown.mcnemar('RoBERTa')[0]}} texts, and only RoBERTa on {{number:shown.mcnemar('RoBERTa')[1]}}; p is {{number:shown.mcnemar('RoBERTa')[2]:.0g}}. But this is one run: RoBERTa's seeds reach {{number:each_seed('RoBERTa', 'SST-2')}}. SpanBERT shows the reverse: its p is {{number:shown.mcnemar('SpanBERT')[2]:.0g}}, and its seeds reach {{number:each_seed('SpanBERT', 'SST-2')}}.
+# **A significance test over texts says nothing about another training run.**
 #
 # ### How to time a model
 #
-# The time of these models does not depend on the values of their weights (with early exits it would). So we use random weights and the published shapes, with two layers each for speed.
+# The time of these models does not depend on the values of their weights (with early exits it would). So we use random weights and the published shapes, with two layers each for speed. Fix the number of threads; on a GPU, call `torch.cuda.synchronize()` before each reading of the clock, or you time only the launch.
 #
 # {{exercise:13.5}}
 
@@ -406,15 +424,15 @@ for name, build in shapes.items():
     model, calls = build("base", num_layers=2).eval(), []
     with torch.inference_mode():
         for _ in range(25):
-            began = time.perf_counter()
+            start = time.perf_counter()
             model(ids)
-            calls.append(1e3 * (time.perf_counter() - began))
+            calls.append(1e3 * (time.perf_counter() - start))
     warm = sorted(calls[5:])
-    middle = statistics.median(warm)
-    print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{middle:10.1f}{warm[18]:10.1f}")
+    median = statistics.median(warm)
+    print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{median:10.1f}{warm[18]:10.1f}")
 
 # %% [markdown]
-# Compare the first call with the 95th percentile. It may be like any other, or take twice the median where something is built on first use. Timing once cannot tell you which. ALBERT has far fewer weights but takes about BERT's time: it saves storage, not work.
+# Compare the first call with the 95th percentile. The first call may take as long as any other, or twice the median if something is built on first use. Timing once cannot tell you which. ALBERT has far fewer weights but takes about BERT's time: it saves storage, not work.
 #
 # This short loop has two weaknesses. It times one model after the other; for a table, let them take turns, or a busy minute hits only one of them. And with two layers each it hides DistilBERT's purpose: half of BERT's layers. The next table avoids both for the benchmark's members, and adds memory:
 
@@ -422,9 +440,9 @@ for name, build in shapes.items():
 costs_table()
 
 # %% [markdown]
-# *Measured in turns, with random weights, one thread and texts of 32 tokens ({{number:where_measured(stored('13_costs')['machine'])}}). Fine-tuning step: peak memory of its tensors for sixteen texts, without the weights. In use, ELECTRA, SpanBERT and ERNIE have BERT's shape, so their rows differ from BERT's only by chance. FastBERT's time depends on its texts: page 12.*
+# *Measured in turns, with random weights, one thread and texts of 32 tokens ({{number:where_measured(stored('13_costs')['machine'])}}). Fine-tuning step: peak memory of its tensors for sixteen texts, without the weights and the optimiser's state. In use, ELECTRA, SpanBERT and ERNIE have BERT's shape, so their rows differ from BERT's only by chance. FastBERT's time depends on its texts: page 12.*
 #
-# Memory in training follows width and layers, not weights: ALBERT has a quarter of BERT's weights but needs all of its memory. MobileBERT has fewer FLOPs than any member except TinyBERT, yet one text takes nearly as long as with BERT, because it computes many small products. With sixteen texts at once it is more than twice as fast.
+# The activations of training follow width and layers, not weights: ALBERT stores about as many as BERT. Weights, gradients and Adam's two moments follow the number of weights, and there ALBERT saves three quarters. MobileBERT has fewer FLOPs than any member except TinyBERT, yet one text takes nearly as long as with BERT, because it computes many small products. With sixteen texts at once it is more than twice as fast.
 #
 # ### What is left to choose from
 #
@@ -442,13 +460,13 @@ check("13.6", my_front)
 front_chart()
 
 # %% [markdown]
-# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average. ALBERT, on its plateau far below, is left out.*
+# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average, exits included (on STS-B, a regression, it has no exits). ALBERT, on its plateau far below, is left out.*
 
 # %%
-print("beaten by nobody in both:", " · ".join(front()))
+print("not dominated:", " · ".join(front()))
 
 # %% [markdown]
-# Three models remain, all of them plain: at this budget no member is a bargain, not even the smallest. But these are means of {{number:seeds_run()}} seeds; a front has no error bars, and another seed may put others on it. On a real machine, draw milliseconds instead: page 12 shows how FLOPs and time disagree.
+# No other model is at least as good as one of these at lower cost. This front is drawn without error bars, and another seed may put other models on it. On a real machine, draw milliseconds instead: page 12 shows how FLOPs and time disagree.
 #
 # ### The guide
 #
@@ -460,7 +478,7 @@ guide_view()
 # %% [markdown]
 # *Below the eight questions: the choice, the reason, its numbers with their sources, where it is taught, and which single other answer would change it.*
 #
-# Here are its answers to three common questions. Whatever a question leaves open is as usual: everyday English, classification, a
+# Here are its answers to three common questions. What a question does not mention gets the usual answer: everyday English, classification, a
 # server, thousands of labels.
 
 # %% tags=["nbval-check-output"]
@@ -469,41 +487,45 @@ from course_lib.lectures.lecture_13.guide import decide
 usual = {"language": "english", "domain": "general", "task": "classify", "latency": "server", "memory": "free",
          "labels": "thousands", "leave": "no", "pretrain": "no"}  # fmt: skip
 for question, answers in {
-    "Which for search?": {"task": "retrieve"},
-    "Which for forty languages?": {"language": "many"},
+    "Which model for search?": {"task": "retrieve"},
+    "Which model for forty languages?": {"language": "many"},
     "I have 200 labels.": {"labels": "hundreds"},
 }.items():
     choice = decide(usual | answers)
     print(f"{question}\n  {choice.name}.\n  {choice.why}\n")
 
 # %% [markdown]
-# The guide's rules, to print:
+# These are the guide's rules, for printing.
 
 # %%
 guide_table()
 
-# %%
-variants_table()
-
 # %% [markdown]
-# *Every member: what is new, what it gains, what it costs, what it is best for.*
+# Published numbers rank the members like this:
 
 # %%
 rankings_table()
 
 # %% [markdown]
-# *Rankings in understanding, languages, domains and efficiency, each by one number from one source. Read ">" as "before": where fewest is best, the smaller number comes first.*
+# *Rankings in understanding, languages, domains and efficiency, each by one metric. The first takes its numbers from four papers with recipes of their own, so differences of less than a point mean little there. Read ">" as "before": where fewest is best, the smaller number comes first.*
 #
 # ### Reading a model card, and a leaderboard
+#
+# A model card says how a checkpoint was made. Look for these things, and ask these questions.
 
 # %%
 card_table()
+
+# %% [markdown]
+# Two rows of a leaderboard can be compared only if these points agree.
 
 # %%
 leaderboard_table()
 
 # %% [markdown]
 # ### Five reasons to know the family
+#
+# A lecture gives these reasons for variants of BERT; the last column says what this course found.
 
 # %%
 reasons_table()
@@ -514,7 +536,7 @@ answers = {
     "as good": "no: test against development, nine numbers against eight",
     "points ahead": points_ahead(),
 }
-print(f"{'':18}{'you said':>14}   answer")
+print(f"{'':18}{'your guess':>14}   answer")
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
@@ -527,7 +549,7 @@ for name, value in answers.items():
 claims_table("13")
 
 # %% [markdown]
-# **All claims of the course**; filter them by who makes them.
+# This table lists all claims of the course; you can filter it by who makes them.
 
 # %%
 index_view()

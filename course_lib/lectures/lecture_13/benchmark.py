@@ -10,7 +10,7 @@ the test texts."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, lru_cache, partial
 from statistics import fmean
 from typing import Any
@@ -21,6 +21,7 @@ from course_lib.teaching.averages import PAIRS, glue_average
 from course_lib.teaching.experiments import Experiment
 from course_lib.text.glue import GLUE, glue_twin
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
+from course_lib.train.exits import fastbert_on
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
@@ -29,11 +30,14 @@ from .pretraining_runs import (
     CONTROLS,
     MEMBERS,
     RECIPES,
+    at_best,
     pretraining_rates,
+    pretraining_run,
     replay,
     settled_run,
 )
-from .tuning_runs import FAST, RANDOM, Tuning, best_of, settled, tuned, untrained_start
+from .pretraining_runs import rates_tried as pretraining_rates_tried
+from .tuning_runs import EXIT_SIZE, FAST, RANDOM, Tuning, best_of, settled, tuned, untrained_start
 from .tuning_runs import start_of as start_of  # page 13
 
 SEEDS, DRAWS = range(3), 1_000
@@ -216,14 +220,39 @@ BENCHMARK = Experiment(
 )
 
 
+def flops_of(recipe: Tuning) -> int:
+    """FLOPs of a text of TOKENS; of one that takes all layers and exits, where there are exits."""
+    encoder = untrained_start(recipe)
+    if recipe.start == FAST:
+        return fastbert_on(encoder, ("no", "yes"), 0, exit_size=EXIT_SIZE).flops(TOKENS)[-1]
+    return text_flops(encoder, TOKENS)
+
+
+def hours_of_rates() -> float:
+    """CPU hours of the runs that only chose a rate."""
+    runs = [
+        pretraining_run(replace(recipe, learning_rate=rate), 0)
+        for recipe in RECIPES.values()
+        for rate in set(pretraining_rates_tried(recipe)) - {at_best(recipe).learning_rate}
+    ]
+    runs += [
+        task_run(recipe, name, rate, 0)
+        for recipe in TUNINGS.values()
+        for name in GLUE
+        for rate in set(rates_tried(recipe, name)[0]) - {rates_tried(recipe, name)[1]}
+    ]
+    return sum(run.get("cpu_seconds", 0) for run in runs) / 3_600
+
+
 def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
     result = BENCHMARK.build()
+    result["hours_of_rates"] = round(hours_of_rates(), 2)
     rates = {
         name: {task: rates_tried(recipe, task)[0] for task in GLUE}
         for name, recipe in TUNINGS.items()
     }
-    flops = {name: text_flops(untrained_start(recipe), TOKENS) for name, recipe in TUNINGS.items()}
+    flops = {name: flops_of(recipe) for name, recipe in TUNINGS.items()}
     result["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
     result["pretraining_rates"] = pretraining_rates(RECIPES)
     return {**result, "text_flops": flops, "rates": rates, "intervals": intervals(TUNINGS, SEEDS)}

@@ -30,6 +30,7 @@ from .pretraining_runs import AGAIN, at_best, encoder_of, pretrained, recipe_of,
 RANDOM, FAST = "random initialisation", "FastBERT"
 LADDER = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3)  # of learning rates
 FIRST = 5e-4  # that is tried, with its neighbours
+EXIT_SIZE = 32  # of FastBERT's exits
 Texts = LabelledSequences | ScoredSequences
 
 
@@ -147,7 +148,7 @@ def _with_exits(
 ) -> dict[str, Any]:
     """FastBERT: backbone and teacher on labels, then the students on the same texts without."""
     began = process_time()
-    model = fastbert_on(encoder, train.names, settings["seed"], exit_size=32)
+    model = fastbert_on(encoder, train.names, settings["seed"], exit_size=EXIT_SIZE)
     train_backbone(model, labelled_batches(train, recipe.batch_size, settings["seed"]), **settings)
     texts = unlabelled_batches(train.sequences, recipe.batch_size, settings["seed"])
     train_students(model, texts, **{**settings, "steps": recipe.steps // 2})

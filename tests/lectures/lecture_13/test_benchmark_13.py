@@ -12,6 +12,7 @@ import torch
 from course_lib.lectures.lecture_13 import benchmark as room
 from course_lib.lectures.lecture_13 import members, pretraining_runs
 from course_lib.lectures.lecture_13.intervals import bootstrap_indices, interval, resampled
+from course_lib.lectures.lecture_13.tuning_runs import FIRST, LADDER
 from course_lib.teaching.results import read_result
 from course_lib.train.glue import METRICS
 from course_lib.train.loop import fit
@@ -102,6 +103,25 @@ def test_averages_are_those_of_the_scores_and_lie_in_their_intervals():
         low, high = stored["intervals"][name]["average"]
         assert low < sum(run["average"] for run in runs) / len(runs) < high
     assert stored["intervals"]["BERT"]["beside BERT"] == [0, 0]
+
+
+def test_no_rate_stands_at_the_end_of_those_tried():
+    stored = read_result(NAME)
+    for start, tried in stored["pretraining_rates"].items():
+        losses = {float(rate): math.inf if loss is None else loss for rate, loss in tried.items()}
+        best = min(losses, key=losses.__getitem__)
+        assert min(losses) < best < max(losses)
+        for run in stored["runs"].get(start, []):
+            assert run["pretraining_rate"] == best or best in run["pretraining_collapsed"]
+    for start, by_task in stored["rates"].items():
+        for task, tried in by_task.items():
+            rates = [float(rate) for rate in tried]
+            best = max(rates, key=lambda rate: (tried[str(rate)], -abs(math.log(rate / FIRST))))
+            # WNLI's validation texts mislead: what learns nothing is best on them.
+            assert min(rates) < best < max(rates) or (task == "WNLI" and best == LADDER[-1])
+            for run in stored["runs"][start]:
+                fallen = run["collapsed"].get(task, [])
+                assert run["rates"][task] < min(fallen, default=math.inf)
 
 
 def test_sentiment_text_by_text_is_its_score():

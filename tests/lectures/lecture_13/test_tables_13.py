@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
 from view_parts import picture_of, plain
 
-from course_lib.lectures.lecture_13 import tables, views
+from course_lib.lectures.lecture_13 import numbers, tables, views
 from course_lib.lectures.lecture_13.views import index, pages
 from course_lib.lectures.lecture_13.views.written import written_table
 from course_lib.teaching.claims import SIGNS, claims, printed
 from course_lib.teaching.quizzes import read_review
 from course_lib.teaching.rooms import lectures_with
+from course_lib.teaching.verdicts import OPEN, by_rule
 
 SHOWN = (
     "variants_table", "reading_table", "reasons_table", "card_table", "leaderboard_table",
@@ -184,3 +186,15 @@ def test_every_question_for_review_is_listed() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="a row of 1 cells was given; expected 2"):
         written_table(("a", "b"), [("only",)], "kind")
+
+
+@pytest.mark.parametrize(("seeds", "share"), [(2, 0.30), (3, 0.16), (5, 0.05)])
+def test_how_often_the_rule_settles_what_is_equal(seeds: int, share: float) -> None:
+    """What by_rule, the README and the page say of it, by another way to draw."""
+    generator = random.Random(seeds)
+    settled = sum(
+        by_rule(*([generator.gauss(0, 1) for _ in range(seeds)] for _ in range(2))) != OPEN
+        for _ in range(4_000)
+    )
+    assert settled / 4_000 == pytest.approx(share, abs=0.03)
+    assert float(numbers.false_alarms(seeds).rstrip("%")) / 100 == pytest.approx(share, abs=0.01)

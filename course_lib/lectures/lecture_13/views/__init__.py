@@ -9,6 +9,7 @@ from .benchmark import (
     front_chart,
     glue_table,
     points_ahead,
+    rates_table,
     sentiment_table,
     tasks_chart,
 )

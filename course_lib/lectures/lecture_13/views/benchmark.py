@@ -13,6 +13,7 @@ from scipy.stats import binomtest
 
 from course_lib.teaching import ablation_chart, heat_chart, tradeoff_chart
 from course_lib.teaching.averages import AVERAGES
+from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import Html, Live, check_one_of
 from course_lib.teaching.playgrounds import choice, playground
@@ -92,7 +93,11 @@ def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
     for n, name in enumerate(names):
         parts += _row(name, of, across, 44 + 24 * n)
     best = in_order(names, of)[0]
-    sentence = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
+    sentence = (
+        f"Highest: {best}, {fmean(values_of(best, of)):.1%}. Without training: a bag of words "
+        f"{baseline('words', of):.1%}, the majority class {baseline('nothing', of):.1%}; "
+        f"the oracle {baseline('oracle', of):.0%}."
+    )
     lines = [f"{name}: {in_words(name, of)}" for name in names]
     return picture(
         "benchmark", 760, 58 + 24 * len(names), parts, sentence, card_width=800,
@@ -105,6 +110,13 @@ def in_words(name: str, of: str = "average") -> str:
     values = values_of(name, of)
     beside = "" if name == "BERT" else f", beside BERT {verdict(name, by=of)}"
     return f"{fmean(values):.1%} ± {100 * stdev(values):.1f}, {parameters(name):,} weights{beside}"
+
+
+def baseline(who: str, of: str = "average") -> float:
+    """What "words", "nothing" (the majority class) or the "oracle" has: on a task, or the mean of
+    the tasks."""
+    rows = stored(FILE)["without_learning"]
+    return fmean(task_mean(rows[task][who]) for task in ([of] if of in GLUE else GLUE))
 
 
 def _row(name: str, of: str, x: Scale, y: float) -> list[str]:
@@ -127,6 +139,42 @@ def _cells(texts: Sequence[str], y: float) -> list[str]:
         words(x, y, escape(text), 13, end)
         for text, x, end in zip(texts, COLUMNS, ends, strict=True)
     ]
+
+
+def rates_table() -> Html:
+    """Each start's learning rates, what pre-training at half and at twice its rate loses, and its
+    collapsed runs."""
+    head = ("start", "pre-training", "loss at half, at it, at twice", "fine-tuning", "collapsed")
+    rows = []
+    for name in in_order(list(stored(FILE)["runs"])):
+        tried = stored(FILE)["pretraining_rates"].get(name)
+        best, losses = "–", ["–"]
+        if tried:
+            rates = sorted(tried, key=float)
+            at = rates.index(min(rates, key=lambda rate: _loss(tried[rate])))
+            best, losses = rates[at], [_or_collapsed(tried[rates[n]]) for n in (at - 1, at, at + 1)]
+        of_tasks = sorted(rate for run in runs_of(name) for rate in run["rates"].values())
+        rows.append((
+            name, f"{float(best):g}" if tried else best, ", ".join(losses),
+            f"{of_tasks[0]:g} to {of_tasks[-1]:g}", str(collapsed(name)),
+        ))  # fmt: skip
+    return written_table(head, rows, "rates", 820)
+
+
+def _loss(loss: float | None) -> float:
+    return float("inf") if loss is None else loss
+
+
+def _or_collapsed(loss: float | None) -> str:
+    return "collapsed" if loss is None else f"{loss:.2f}"
+
+
+def collapsed(name: str) -> int:
+    """How many runs of a start collapsed at its best rate, in pre-training and in fine-tuning, and
+    were repeated."""
+    fallen = [run.get("pretraining_collapsed", []) for run in runs_of(name)]
+    fallen += [rates for run in runs_of(name) for rates in run["collapsed"].values()]
+    return sum(map(len, fallen))
 
 
 def equal_size_chart() -> Any:
@@ -185,12 +233,15 @@ def averages_table() -> Html:
 # ---------------------------------------------------------------- what is compared
 
 
-def glue_table() -> Html:
-    """The nine tasks: what a twin asks, its metrics, and how many texts train either."""
-    head = ("task", "its twin asks", "metric", "training texts, real", "twin")
+def glue_table(theirs: bool = True) -> Html:
+    """The nine tasks: what a twin asks, its metrics, and how many texts train either. theirs: with
+    what GLUE asks."""
+    head = ("task", *["GLUE asks"] * theirs, "its twin asks", "metric", "texts, GLUE", "twin")
+    tasks = printed("glue")["tasks"]
     rows = [
         (
             name,
+            *[tasks[name]["asks"]] * theirs,
             task.asks,
             " and ".join(task.metrics),
             f"{task.real['released'][0]:,}",
@@ -228,8 +279,7 @@ def sentiment_table() -> Html:
         other_runs = [_right(run) for run in runs_of(name)]
         gained = np.mean([a - b for a, b in zip(bert, other_runs, strict=True)], axis=0)  # (texts,)
         low, high = bootstrap_interval(gained)
-        one, other = (int((bert[0] - other_runs[0] == sign).sum()) for sign in (1, -1))
-        chance = binomtest(one, one + other).pvalue if one + other else 1.0
+        one, other, chance = mcnemar(name)
         rows.append((
             name, f"{np.mean(other_runs):.1%}", signed(100 * float(gained.mean())),
             f"{signed(100 * low)} to {signed(100 * high)}", f"{one} and {other}", f"{chance:.2g}",
@@ -237,6 +287,13 @@ def sentiment_table() -> Html:
     return written_table(
         head, [("BERT", f"{np.mean(bert):.1%}", "", "", "", ""), *rows], "two", 820
     )
+
+
+def mcnemar(name: str) -> tuple[int, int, float]:
+    """With seed 0: texts that only BERT gets right, texts that only the other does, and p."""
+    gained = _right(runs_of("BERT")[0]) - _right(runs_of(name)[0])
+    one, other = (int((gained == sign).sum()) for sign in (1, -1))
+    return one, other, binomtest(one, one + other).pvalue if one + other else 1.0
 
 
 def _right(run: Mapping[str, Any]) -> Any:
@@ -275,7 +332,7 @@ def front_chart() -> Any:
 
 
 def points_ahead() -> str:
-    """How far the best of the family is ahead of BERT, in words."""
-    best = in_order([*MEMBERS, FAST])[0]
+    """How far the best of the others in the family is ahead of BERT, in words."""
+    best = in_order([name for name in (*MEMBERS, FAST) if name != "BERT"])[0]
     ahead = 100 * (fmean(values_of(best)) - fmean(values_of("BERT")))
-    return f"{signed(ahead)} ({best}, {verdict(best)} by the rule)" if best != "BERT" else "BERT"
+    return f"{signed(ahead)} ({best}, {verdict(best)} by the rule)"

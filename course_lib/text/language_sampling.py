@@ -22,8 +22,7 @@ UNIFORM = -1  # XLM's `lg_sampling_factor` for every language alike
 
 
 def smoothed(sizes: Sequence[float], alpha: float) -> list[float]:
-    """The probability of each language, p^α / Σ p^α: α = 1 keeps the data's proportions, α = 0
-    makes all languages equally likely.
+    """The probability of each language, p^α / Σ p^α: 1 keeps the data's shares, 0 makes all equal.
 
     sizes: how much there is of each, in any unit. mBERT's definition is smoothed(sizes, MBERT).
     Raises ValueError for no languages, a size that is not above 0, and α outside 0 to 1."""

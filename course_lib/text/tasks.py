@@ -162,8 +162,7 @@ def swapped_words(
 ) -> LabelledWords:
     """The swapped-word probe: does this word fit its story? In every second story one word is
     replaced by another of its slot, drawn by the frequencies of these stories, so that the story
-    contradicts itself or the world. Each story has one such question; half of them are to learn
-    from.
+    contradicts itself or the world. Each story has one question; half of them are to learn from.
 
     kind: "repeated", the word stands elsewhere in the story, or "fact", another word about the
     same person or thing does. Raises ValueError for another kind, and where no story has such a

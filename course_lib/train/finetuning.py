@@ -204,8 +204,7 @@ def finetune(
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
 ) -> Any:
-    """Train a copy of the whole encoder on the task; the encoder that was passed in does not
-    change.
+    """Train a copy of the whole encoder on the task; the one that was passed in does not change.
 
     encoder: one, or what `load_pretrained` returns. steps, or epochs: how often a batch is learnt
     from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:

@@ -417,15 +417,8 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is
-#   best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at that rate
-#   ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against
-#   {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is
-#   50%), and fine-tuning fails. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15%
-#   stays near chance level in its own task at every rate.
-# - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so
-#   does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM
-#   {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
+# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at that rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level in its own task at every rate.
+# - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
 # - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six give one answer to nearly every text: likeness alone misses dead runs. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
 # - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the
 #   five. No model's mean is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at

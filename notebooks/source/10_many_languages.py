@@ -560,7 +560,7 @@ aligned_chart()
 #   it only translates words, and cannot be fine-tuned as below.
 # - *The mean.* After 1,200 steps of TLM, centring raises Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}}
 #   to {{number:pairs('retrieval centred', 'norlish', 'TLM')}}: the two languages were shifted against each other.
-#   After long training centring adds less, but the ceiling of 89% leaves it little to add ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then
+#   After long training centring adds less, but the ceiling leaves it little to add ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then
 #   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian it stays as large:
 #   {{number:pairs('retrieval', 'sumorian', 'TLM')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM')}},
 #   after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to
@@ -874,12 +874,12 @@ retrieval_chart()
 #   not run MLM alone for as long, or two more seeds. With a third of the vocabulary it is
 #   {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the
 #   {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are then short enough).
-# - The longer run is ahead already at step 6,000 (38% against 30%, same seed), because its learning rate falls more
+# - The longer run is ahead already at step 6,000 (same seed), because its learning rate falls more
 #   slowly. So the shorter training, with its faster schedule, was one cause. A gap remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
 #   learns more than this network trained from random initialisation. If you have a few thousand pairs and no
 #   multilingual model, count first.
 # - After 6,000 steps the *upper* layers (in the table) are no better than the embeddings: that model seems to compare
-#   little more than words. After twice the steps the last layer is ahead of them (43% against 38%, one seed).
+#   little more than words. After twice the steps the last layer is ahead of them (one seed).
 #
 # ### Seven languages in one model
 #

@@ -137,6 +137,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 TYPED = {
+    "50%": "a control at five learning rates, rounded",
     "500": "a vocabulary in an example",
     "25.3": "million parameters, arithmetic of the quiz",
     "2026": "the year of the newest encoders",

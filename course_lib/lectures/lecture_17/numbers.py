@@ -86,3 +86,6 @@ def at_size(name: str, size: int, split: str) -> str:
 NUMBERS: dict[str, Callable[[], Any]] = {
     "chance_loss": lambda: f"{log(4):.2f}",
 }
+
+# Digits that are computed here, and that a sentence also types with another meaning.
+TYPED = {"128": "tokens of a document that a model reads; TF-IDF has .128 somewhere"}

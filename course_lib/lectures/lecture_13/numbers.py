@@ -121,11 +121,6 @@ def places_moved() -> str:
     )
 
 
-def collapsed() -> int:
-    """Runs of the twins that collapsed at their best rate, and were repeated."""
-    return sum(map(shown.collapsed, stored(shown.FILE)["runs"]))
-
-
 def interval_of(start: str) -> str:
     """Where 95% of resampled test sets have the difference from BERT, in points."""
     low, high = stored(shown.FILE)["intervals"][start]["beside BERT"]

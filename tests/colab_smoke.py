@@ -28,9 +28,18 @@ def offered(place: Any) -> list[str]:
     return [name for name, thing in vars(place).items() if callable(thing)]
 
 
-views = SimpleNamespace(
-    **{name: getattr(place, name) for place in ROOMS for name in offered(place)}
-)
+def collected() -> dict[str, Any]:
+    """Every view by its name; one whose name another lecture's view has, with its lecture too."""
+    by_name: dict[str, Any] = {}
+    for place in ROOMS:
+        for name in offered(place):
+            view = getattr(place, name)
+            if by_name.setdefault(name, view) is not view:
+                by_name[f"{name}_{place.__name__.split('.')[-2]}"] = view
+    return by_name
+
+
+views = SimpleNamespace(**collected())
 
 WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
 TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]
@@ -359,10 +368,11 @@ FIGURES: dict[str, Callable[[], Any]] = {
         {"random": {"alpha": [0, 0.5, 1], "train_loss": [1, 0.5, 0], "test_score": [0.3, 0.5, 0.6]}}
     ),
 }
-PLAIN = {  # those that take nothing
+PLAIN = {  # those that need nothing
     name: view
     for name, view in vars(views).items()
-    if inspect.isfunction(view) and not inspect.signature(view).parameters
+    if inspect.isfunction(view)
+    and all(p.default is not p.empty for p in inspect.signature(view).parameters.values())
 }
 VIEWS = {
     **PLAIN,
@@ -390,15 +400,11 @@ VIEWS = {
     "story_units": lambda: views.story_units(world(), world().stories(1)[0], "phrase"),
     "table_of": lambda: views.table_of({"a": [{"x": 0.5}]}, {"right": "x"}),
     "nearest_on_paper": lambda: views.nearest_on_paper(0.5).nearest,
-    "hidden_words_chart": views.hidden_words_chart,
-    "tasks_chart": views.tasks_chart,
     "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
     "alignment_table": lambda: views.alignment_table(
         pairs_model(), world(), norlish(), world().stories(1)
     ),
-    "layers_table": views.layers_table,
-    "retrieval_chart": views.retrieval_chart,
     "exits_chart": lambda: views.exits_chart("pairs"),
     "exits_picture": lambda: views.exits_picture(EXITS),
     "attentions_of": lambda: views.attentions_of(vit(), digit())[0].shape,
@@ -411,7 +417,6 @@ VIEWS = {
     "packing_drawing": lambda: views.packing_drawing((3, 1)),
     "longer_chart": lambda: views.longer_chart("further_back"),
     "cost_chart": lambda: views.cost_chart("flops"),
-    "tokens_legend": views.tokens_legend,
     "index_occurrences": lambda: len(occurrences().mentions),
     "some_mentions": lambda: len(views.some_mentions(MicroWorld.load(), each=1, stories=20)),
     "attention_picture": lambda: views.attention_picture(

@@ -213,7 +213,7 @@ class BertForPreTraining(EncoderWithHead):
 
 
 class BertForMaskedLM(EncoderWithHead):
-    """An encoder with the masked-word head alone: pre-training without a question about pairs."""
+    """An encoder with the masked-word head alone: pre-training without NSP."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)

@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "notebooks/source").glob("[0-9]*.py"))
 PACKAGE = sorted((ROOT / "course_lib").rglob("*.py"))
 HELPERS = sorted((ROOT / "tests/library").glob("[!t]*.py"))  # CONTRIBUTING.md sends one there
 TEXTS = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "data/README.md",
-    *sorted((ROOT / "notebooks/source").glob("[0-9]*.py")),
+    *PAGES,
     *sorted((ROOT / "slides/source").glob("[0-9]*.md")),
     *sorted((ROOT / "course_lib/lectures").rglob("*.toml")),
 ]
@@ -130,7 +131,7 @@ def names_defined(tree: ast.AST) -> Iterator[str]:
 
 def test_names_say_what_they_hold() -> None:
     """`message` for what is said, `height` for how high, the field's word where it has one."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE}
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in (*PACKAGE, *PAGES)}
     offences = {
         str(path): NO_NAMES.intersection(names_defined(tree))
         - KEPT.get("/".join(path.parts[-2:]), set())

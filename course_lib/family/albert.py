@@ -60,7 +60,7 @@ class FactorisedEmbeddings(nn.Module):
 
     @property
     def token(self) -> nn.Embedding:
-        """The table V×E, which the masked-word head uses again."""
+        """The table V×E, which the MLM head uses again."""
         return self.tables.token
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
@@ -76,7 +76,7 @@ def tables_of(encoder: Encoder) -> Embeddings:
 
 
 def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
-    """For each layer, which block attends and which feeds forward."""
+    """For each layer, the block whose attention it uses and the one whose feed-forward half."""
     size = config.num_layers // config.num_groups
     layers = range(config.num_layers)
     if config.sharing == "all":
@@ -94,7 +94,7 @@ def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
 class SharedStack(Stack):
     """L layers built from fewer blocks, as `sharing_plan` says; a half no layer uses is left out.
 
-    plan: for each layer the number of the block that attends and of the one that feeds forward."""
+    plan: for each layer the numbers of the blocks whose attention and feed-forward half it uses."""
 
     def __init__(self, config: BertConfig, plan: Sequence[tuple[int, int]]) -> None:
         nn.Module.__init__(self)
@@ -103,9 +103,9 @@ class SharedStack(Stack):
             Block(config) for _ in range(1 + max(map(max, plan), default=-1))
         )
         for number, block in enumerate(self.blocks):
-            if number not in {attending for attending, _ in plan}:
+            if number not in {attention for attention, _ in plan}:
                 del block.attention, block.attention_norm
-            if number not in {feeding for _, feeding in plan}:
+            if number not in {feed_forward for _, feed_forward in plan}:
                 del block.feed_forward, block.output_norm
 
     def layers(self) -> list[Layer]:
@@ -113,9 +113,9 @@ class SharedStack(Stack):
         return [partial(apply_halves, self.blocks[a], self.blocks[f]) for a, f in self.plan]
 
 
-def apply_halves(attending: Any, feeding: Any, *inputs: Any) -> tuple[Tensor, Any, Any]:
-    x, weights, scores = attending.attend(*inputs)
-    return feeding.apply_feed_forward(x), weights, scores
+def apply_halves(attention: Any, feed_forward: Any, *inputs: Any) -> tuple[Tensor, Any, Any]:
+    x, weights, scores = attention.attend(*inputs)
+    return feed_forward.apply_feed_forward(x), weights, scores
 
 
 def albert_encoder(config: AlbertConfig, pooler: bool = True) -> Encoder:
@@ -135,7 +135,7 @@ def albert(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encode
 
 
 def albert_for_pretraining(size: str = "base", **changes: Any) -> BertForPreTraining:
-    """The encoder with the masked-word head and the pair head, which answers SOP."""
+    """The encoder with the MLM head and the pair head, which answers SOP."""
     return BertForPreTraining(albert(size, **changes))
 
 

@@ -346,10 +346,10 @@ class DebertaStack(Stack):
 
 
 class EnhancedMaskDecoder(nn.Module):
-    """Absolute positions, just before the words are guessed (section 3.2 and appendix A.8).
+    """Absolute positions, just before the prediction (section 3.2 and appendix A.8).
 
-    The last block is visited twice more. The queries begin as the last block's input plus the
-    vector of the absolute position; what is read stays that input."""
+    The last block is visited twice more. The first queries are made from the last block's input
+    plus the absolute position embedding; keys and values come from that input at both visits."""
 
     def __init__(self, config: DebertaConfig, visits: int = 2) -> None:
         super().__init__()
@@ -363,7 +363,7 @@ class EnhancedMaskDecoder(nn.Module):
         mask: Tensor | None = None,
         output_positions: Tensor | None = None,
     ) -> Tensor:
-        """x (B, T, H), what the last block read -> (B, T, H), or (B, K, H) there alone."""
+        """x (B, T, H), the last block's input -> (B, T, H); (B, K, H) at output_positions alone."""
         query_states = x + self.position.weight[: x.shape[1]]  # (B, T, H)
         if output_positions is not None:
             query_states = gather_positions(query_states, output_positions)
@@ -374,7 +374,7 @@ class EnhancedMaskDecoder(nn.Module):
 
 
 class DebertaForMaskedLM(EncoderWithHead):
-    """An encoder, the enhanced mask decoder and the masked-word head: as DeBERTa is pre-trained.
+    """An encoder, the enhanced mask decoder and the MLM head: as DeBERTa is pre-trained.
 
     Without the decoder it is a BertForMaskedLM."""
 

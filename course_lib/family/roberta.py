@@ -26,7 +26,7 @@ class RobertaConfig(BertConfig):
     pad_token_id: int = 1
     layer_norm_eps: float = 1e-5
 
-    dropout_before_pooler: ClassVar[bool] = True
+    dropout_before_pooler: ClassVar[bool] = True  # of a classifier; in BERT's, only after it
 
     @property
     def longest_text(self) -> int:

@@ -68,8 +68,8 @@ ATTENTION: tuple[Rule, ...] = (
         dtypes=(torch.bfloat16,),
         tokens_up_to=512,
         training=True,
-        why="bench attention, forward and backward: in bfloat16 the fused kernel takes four to "
-        "five times as long up to 128 tokens, one and a half times at 512",
+        why="bench attention, forward and backward: in bfloat16 the fused kernel takes about four "
+        "to five times as long up to 128 tokens, one and a half times at 512",
     ),
     Rule("fused", why="bench attention, forward: nothing of the size of the scores is kept"),
 )

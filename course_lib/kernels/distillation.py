@@ -24,9 +24,9 @@ def soft_target_loss(
 ) -> Tensor:
     """T² · KL(teacher ‖ student), both softened by T: the mean over N positions, in nats.
 
-    Both logits are (N, V), computed in float32, or float64 where one of them is. The gradient of
-    the KL at T shrinks like 1/T²; the factor restores it. No gradient reaches the teacher. Zero
-    where there are no positions. Raises ValueError for shapes that differ, or T not above 0."""
+    Both logits are (N, V), computed in float32, or float64 where one is. Where T is large against
+    the logits, the KL's gradient shrinks like 1/T²; the factor makes up for it. No gradient reaches
+    the teacher. Zero for no positions. Raises ValueError for unequal shapes, or T not above 0."""
     if student_logits.dim() != 2 or student_logits.shape != teacher_logits.shape:
         raise ValueError(
             f"student_logits of shape {tuple(student_logits.shape)} and teacher_logits of shape "

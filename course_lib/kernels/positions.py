@@ -26,8 +26,8 @@ def log_bucket(distance: Tensor, buckets: int, furthest: int) -> Tensor:
         )
     size = distance.abs().clamp(min=middle)  # what is nearer keeps its own bucket, below
     last = torch.log(torch.tensor((furthest - 1) / middle))  # rounded as the others are
-    share = torch.log(size / middle) / last  # 0 at k/2, 1 at the last
-    far = torch.ceil(share * (middle - 1)).long() + middle
+    fraction = torch.log(size / middle) / last  # 0 at k/2, 1 at the last
+    far = torch.ceil(fraction * (middle - 1)).long() + middle
     return torch.where(distance.abs() <= middle, distance, far * distance.sign())
 
 

@@ -1,6 +1,6 @@
 """What a student learns from its teacher: DistilBERT's three losses, TinyBERT's four.
 
-All are pure functions of what both networks said; each is a mean, in nats or squared units, over
+All are pure functions of both networks' outputs; each is a mean, in nats or squared units, over
 real tokens, computed in float32 or wider; of a part of a batch, its part of that mean. No gradient
 reaches the teacher. (TinyBERT's program takes its means over padding too:
 `tinybert_loss(…, as_released=True)`.) B batch, T tokens, N real tokens of the batch, H width of the

@@ -64,12 +64,12 @@ def pretraining_batches(
     Every epoch visits the sequences in a new order with new masks (dynamic masking); with
     `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's; 0
     or None: dynamic).
-    word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
-    with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
-    the span-boundary objective (see `boundary_targets`). rule: single tokens are masked as another
-    member's program does (see released_masking.py).
+    word_of (N, T) hides whole words, or runs of up to `max_words` of them (see `mask_whole_words`).
+    spans: hide spans of words instead, with these settings of `mask_spans`. boundaries: add what
+    the span-boundary objective needs (see `boundary_targets`). rule: whose released code the
+    masking of single tokens follows, one of RULES (see released_masking.py).
     Raises ValueError when there are fewer sequences than a batch holds, for spans without word_of,
-    for a rule with it, and for less than no copies.
+    for a rule other than "bert" with it, and for negative mask_copies.
     """
     check_rule(rule, word_of is None)
     if spans is not None and word_of is None:
@@ -102,16 +102,16 @@ def pretraining_batches(
         return alike.view(steps_per_epoch, batch_size)[batches_in_order]
 
     def batches(step: int) -> Batch:
-        epoch, number = divmod(step, steps_per_epoch)
-        which = order(epoch)[number]
-        draw = epoch % mask_copies if mask_copies else epoch
-        settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
+        epoch, step_in_epoch = divmod(step, steps_per_epoch)
+        index = order(epoch)[step_in_epoch]  # (batch_size,), into sequences
+        mask_epoch = epoch % mask_copies if mask_copies else epoch
+        settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": mask_epoch, "examples": index}
         if word_of is not None:
-            settings["word_of"] = word_of[which]
+            settings["word_of"] = word_of[index]
             settings |= {"max_words": max_words} if spans is None else {"spans": spans}
         if rule != "bert":
             settings |= {"rule": rule, "token_counts": counts}
-        return pretraining_batch(sequences[which], special, boundaries, **settings)
+        return pretraining_batch(sequences[index], special, boundaries, **settings)
 
     return batches
 
@@ -200,7 +200,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
     """Raise ValueError unless all losses have a weight of at least 0, and one of them above."""
     if not all(0 <= weight < float("inf") for weight in weights.values()):
         raise ValueError(
-            f"weights {weights} were given; expected finite numbers of at least 0. 0 leaves a loss "
+            f"weights {weights} were given; expected finite index of at least 0. 0 leaves a loss "
             "out."
         )
     if not any(weights.values()):

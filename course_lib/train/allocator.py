@@ -2,7 +2,7 @@
 
 glibc gives large blocks back to the system as soon as they are free. The next step asks for them
 again, and gets pages that the system first fills with zeros: tens of thousands of page faults a
-step. Told to keep them, it has none, at the same peak of memory."""
+step. Told to keep them, it has next to none, and the process holds on to memory it has freed."""
 
 from __future__ import annotations
 

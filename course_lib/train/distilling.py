@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 @dataclass
 class PairOutput:
-    """What both networks said of one batch."""
+    """The outputs of student and teacher for one batch."""
 
     student: Any  # its output, with hidden states, and attention scores if wanted
     teacher: Any  # the same of the teacher, without gradients
@@ -62,7 +62,7 @@ class DistillationPair(nn.Module):
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
     ) -> PairOutput:
-        """As the models' own call; both answer for every token, wherever words were masked."""
+        """As the models' own call; both predict at every token, wherever words were masked."""
         output_flags = {"output_hidden_states": True, "output_attention_scores": self.scores}
         with torch.no_grad():
             teacher = self.teacher(input_ids, attention_mask, token_type_ids, **output_flags)

@@ -26,7 +26,7 @@ def fastbert_on(encoder: Encoder, classes: Any, seed: int = 0, **exits: int) -> 
     exit_heads."""
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
-    copy.pooler = None  # nobody would read it
+    copy.pooler = None  # no exit uses it
     return FastBert(copy, classes, **exits)
 
 

@@ -180,7 +180,7 @@ def head_on(
         return classifier_on(encoder, 1, seed, plain_head)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
-    copy.pooler = None  # nobody would read it
+    copy.pooler = None  # this head does not use it
     if isinstance(task, LabelledPictures):
         return VitForClassification(copy, task.names)  # type: ignore[arg-type]
     if isinstance(task, TaggedSequences):
@@ -206,9 +206,9 @@ def finetune(
 ) -> Any:
     """Train a copy of the whole encoder on the task; the one that was passed in does not change.
 
-    encoder: one, or what `load_pretrained` returns. steps, or epochs: how often a batch is learnt
-    from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:
-    None for that of RATES, by the encoder's size.
+    encoder: one, or what `load_pretrained` returns. steps or epochs: the number of batches to train
+    on, or of passes over all texts. batch_size: None for 16, or for all where there are fewer.
+    learning_rate: None for that of RATES, by the encoder's size.
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. plain_head: BERT's head on every member, in place of the one that
     its class in transformers has: for comparing encoders. device: as in `fit`; the model that is

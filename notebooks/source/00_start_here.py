@@ -12,19 +12,19 @@
 #
 # **Lecture 00** · {{duration}} · {{colab}}
 #
-# BERT reads both sides of a word at once, and learned to do so by guessing hidden words. A family of models grew from it. This course builds its members
-# from scratch. We compare each with the published model if that runs here, and otherwise with the paper's formulas. Claims are measured in front of you, or
-# traced to a stored run or a source. No network is needed.
+# BERT is a language model that reads both sides of a word at once. It learned to do so by guessing hidden words, and a family of models grew from it. This
+# course builds its members from scratch. We compare each with the published model where that runs here, and otherwise with the paper's formulas. Claims are
+# measured in front of you, or traced to a stored run or a source. No network is needed.
 #
-# After this page you know that your machine is ready, what the course covers, and what a *masked word* is: you will have trained a model to guess one. You need
-# Python and some idea of a training loop.
+# After this page you know whether your machine is ready, what the course covers, and what a *masked word* is: you will have trained a model to guess one. You
+# need Python and some idea of a training loop.
 #
 # {{parts}}
 #
 # ## Predict first
 #
-# In a moment a model will read about ten thousand short stories. That takes half a minute to two
-# minutes. Then it sees a new story twice, each time with one word hidden:
+# A model will read over ten thousand short stories from an invented world. That takes half a
+# minute to two minutes. Then it sees a new story twice, each time with `[MASK]` for one word:
 #
 # 1. *… [MASK] she waters the green rose for jonen . finally the gardener picks the green rose …*
 # 2. *… then [MASK] waters the green rose for jonen . finally the gardener picks the green rose …*
@@ -39,10 +39,12 @@ from course_lib.teaching import check_machine
 check_machine()
 
 # %% [markdown]
+# *Where a line has ✗, do first what it says; lines with – can wait.*
+#
 # ## A first masked word
 #
-# The stories below come from an invented world. Every sentence obeys its rules: who lives where, who does
-# what, and which things belong to which trade. The cell makes more than are read.
+# Every sentence of the stories obeys the rules of their world: who lives where, who does what, and
+# which things belong to which trade. The cell makes more stories than the model will read.
 
 # %% tags=["nbval-check-output"]
 import torch
@@ -56,56 +58,57 @@ print(stories[1].text)
 
 # %% [markdown]
 # Of every hundred words, fifteen are *selected for prediction*, and most of those are hidden. The model guesses, sees the right word, and adjusts its weights a
-# little. Then it reads the next stories. The curve is the *loss*: how surprised the model is by the right words. We watch the first gap (`easy` in the code).
+# little. (`pretraining_loss` has a second task, too: see lecture 02.) The curve is the *loss*: how surprised the model is by the right words. We watch the
+# first gap (`then_gap`).
 
 # %%
-words = world.tokenizer
+tokenizer = world.tokenizer
 sequences = make_pairs(world.documents(stories), world.special, length=64)
 batches = pretraining_batches(sequences, world.special, batch_size=32, seed=0)
 torch.manual_seed(0)
 model = bert_for_pretraining(
-    "tiny", vocab_size=words.vocab_size, max_positions=64, initializer_range=0.05,
+    "tiny", vocab_size=tokenizer.vocab_size, max_positions=64, initializer_range=0.05,
     hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
 
-first, second, pronoun = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
-easy = second.replace("then [MASK]", f"[MASK] {pronoun}")  # another word of the same story
-watch = WatchWord(words, first, second=easy, truth="then", looks=9)
+first_half, pronoun_gap, pronoun = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
+then_gap = pronoun_gap.replace("then [MASK]", f"[MASK] {pronoun}")  # hides the word before instead
+watch = WatchWord(tokenizer, first_half, second=then_gap, truth="then", looks=9)
 history = fit(model, pretraining_loss, batches, steps=600, learning_rate=2e-3, callbacks=[LiveLoss(), watch])
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
-# *Surprise at a selected word, in nats (natural logarithms). It starts at about 7, where all of a thousand words are equally likely, and falls. MLM: masked
-# language modelling, the guessing of hidden words. A position holds one word or sign.*
+# *The loss at a selected word, in nats (natural logarithms). It starts at about 7, as if all of a thousand words were equally likely, and falls. MLM is masked
+# language modelling, the guessing of hidden words. A position holds a word, a sign or padding.*
 
 # %%
-print(f"{first}\n{easy}\nhidden: then")
-prediction_slider(watch.snapshots, f"{first} {easy}", truth="then")
+print(f"{first_half}\n{then_gap}\nhidden: then")
+prediction_slider(watch.snapshots, f"{first_half} {then_gap}", truth="then")
 
 # %% [markdown]
-# *Move the slider. At the first steps you see the words that are frequent anywhere; at the last, the word `then` has a large probability.* **In about a minute
-# the model has learned much of how these stories are built**, for instance what opens a sentence.
+# *Move the slider. At first you see the words that are frequent anywhere; at the last step, `then` has a large probability.* **In about a minute
+# the model has learned what may open such a sentence.** This is one example; counting which words stand together may be enough for it.
 #
-# Now the second gap, one word further on:
+# Now the second gap:
 
 # %%
 from course_lib.teaching import predict_masked
 
-print(f"{second}\nhidden: {pronoun}")
-guesses = predict_masked(model, words, first, second=second, top=6)
+print(f"{pronoun_gap}\nhidden: {pronoun}")
+guesses = predict_masked(model, tokenizer, first_half, second=pronoun_gap, top=6)
 print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# **Here it fails.** It offers pronouns, verbs and the word *both*. None has much more than a tenth of the probability, so their order means little. The word
-# depends on a person who was named earlier; so far the model seems to know little more than which words stand near each other.
+# **Here it fails.** We saw it offer pronouns, verbs and *both*, none with much more than a tenth of the probability, so their order means little. The
+# word depends on a person named earlier; so far the model seems to know little beyond neighbouring words.
 #
-# That is the main idea of BERT's pre-training, in miniature. Lecture 02 trains four times as long
-# and counts, for each kind of word, what is learned and what is not.
+# Guessing hidden words is the main idea of BERT's *pre-training*, its training on plain text. Lecture
+# 02 trains up to four times as long and counts, for each kind of word, what is learned and what is not.
 #
 # ## The same in real English
 #
-# The course includes a small BERT of its own, trained in the same way for well over an hour on the documentation of Python
-# and its libraries. Before that training, we wrote fifteen sentences, each with one word in mind. Here are two that the
+# The course includes a small BERT of its own, trained for well over an hour to guess hidden words in the documentation of
+# Python and its libraries. Before that, we wrote fifteen sentences, each with one word in mind. Here are two that the
 # model completes as intended, and two that it does not. (Lecture 02 shows all fifteen.)
 
 # %%
@@ -120,11 +123,11 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
     print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# *The model's five best guesses for each, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
+# *The model's five best guesses, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
 #
-# It knows some set phrases of technical English. In the third sentence it repeats a word that it has just read, and is sure of it: it knows which words often
-# occur together, but little of their meaning. It has read only technical English: ask it about arrays, not about grandmothers. [Lecture
-# 03](03_fine_tuning.ipynb) tells how it was made, and how it learns to sort reviews, find names and answer questions.
+# It knows some set phrases of technical English. In the third sentence it repeats a word that it has just read, and is sure of it, as if it knew which words
+# go together but not what they mean. It has read only technical English: ask it about arrays, not about grandmothers. [Lecture
+# 03](03_fine_tuning.ipynb) tells how it was made, and how well it learns to sort reviews, find names and answer questions.
 #
 # ## The map
 #
@@ -149,7 +152,7 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # | 16 | [Modern encoders: from BERT to ModernBERT and on to 2026, change by change](16_modern_encoders.ipynb) | ready |
 # | 17 | [Sentence embeddings: one vector a text, and how to find it again](17_search.ipynb) | ready |
 #
-# Each page says at its head which pages it needs: most need page 02, and some need one or two more.
+# Each page says at its head which pages it needs: most need page 02, some one or two more.
 #
 # The next cell shows what you have solved on this machine. Run it again to see the list grow:
 
@@ -161,21 +164,21 @@ progress()
 # %% [markdown]
 # *✓ solved, ○ open. Point at a number to see its title.*
 #
-# Most pages have the same parts, so you always know where you are: *predict first* · *by hand* · *try it* ·
+# Most pages have the same parts: *predict first* · *by hand* · *try it* ·
 # *the code* · *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more
 # exercises* · *quiz* · *questions for review* · *read on*.
 #
 # ## How to use it
 #
-# Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` judges an exercise and names known mistakes;
-# `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution. If a cell never ends, press *Interrupt* (■). *Restart kernel and run all* puts a
-# page in order again.
+# Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` tests your answer to exercise 02.1 and names common
+# mistakes; `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution. If a cell never ends, press *Interrupt* (■). *Restart kernel and run all*
+# puts a page in order again.
 #
 # ## What the course answers
 #
-# Some statements in lectures and papers are wrong or easily misread. The page on their subject settles them, by code where possible, under *what they claim,
-# what you measured*. [Page 13](13_choosing_a_variant.ipynb) has an index of them all, and of the questions for review. The table below shows how the papers'
-# best-known claims fared at this course's size, with small models in an invented world or on short English texts:
+# Some statements in lectures and papers are wrong or easily misread. The page on their subject tests them, under *what they claim, what you
+# measured*. [Page 13](13_choosing_a_variant.ipynb) indexes them all, and the questions for review. The table below shows how the papers'
+# headline claims fared at this course's size, with small models, little text and few seeds:
 
 # %%
 from course_lib.teaching import replication_table
@@ -183,6 +186,5 @@ from course_lib.teaching import replication_table
 replication_table()
 
 # %% [markdown]
-# *Each outcome has a sign, a colour and a few words; click to unfold the evidence. "Contradicted" means that the opposite was seen here,
-# and that the causes it names were tested. It does not mean that the paper is wrong at its own size. "Not settled" means that runs were
-# made but do not decide.*
+# *"The evidence" unfolds with a click. "Contradicted" means that the opposite was seen here, and that we tested the cause named
+# beside it. It does not mean that the paper is wrong at its own size. "Not settled" means that runs were made but do not decide.*

@@ -19,8 +19,8 @@
 # - build ELMo from characters and LSTMs, and say what each of its two directions sees;
 # - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
 #
-# You need Python with a little PyTorch (tensors, a training loop), matrix products, logarithms and the softmax. From [page 00](00_start_here.ipynb) you know what a
-# hidden word and a loss are. Attention and the LSTM are explained below. Nothing is downloaded.
+# You need Python with a little PyTorch (tensors, a training loop), matrix products, logarithms and the softmax. From [page 00](00_start_here.ipynb) you know
+# what a hidden word and a loss are. Attention and the LSTM are explained below. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -38,12 +38,12 @@ from course_lib.lectures.lecture_01.views import (
 # ## Predict first
 #
 # *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You told them apart by the other words of
-# the sentence, without noticing.
+# the sentence.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. A script counts which words stand near each other in the manuals of Python libraries, and gives every word one vector. There a *kernel* is part of a support
-#    vector machine, or a program on a graphics card. Which words will be nearest to `kernel`?
+# 1. A script counts which words stand near each other in the manuals of Python libraries, and gives every word one vector. In these manuals a
+#    *kernel* is part of a support vector machine, or a program on a graphics card. Which words will be nearest to `kernel`?
 # 2. ELMo (2018) reads a sentence from the left with one network and from the right with another. At a word in the middle:
 #    does either of them see the whole sentence?
 # 3. GPT and BERT are stacks of the same block. What must change to turn one into the other?
@@ -55,7 +55,7 @@ my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BE
 # ## By hand: one vector a word
 #
 # Words of similar meaning tend to occur beside the same words. This is the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the
-# company that it keeps). So we count neighbours. These counts are from a text that fits on this page (rows: words; columns: the neighbours we count).
+# company that it keeps). So we count neighbours. These counts are small enough to check by hand (rows: words; columns: neighbours).
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
@@ -79,8 +79,8 @@ for a, b in (("bank", "shore"), ("bank", "loan"), ("shore", "loan")):
     print(f"cosine of {a} and {b}: {cosine_similarity(vectors[a], vectors[b], dim=0):.2f}")
 
 # %% [markdown]
-# Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to both: it is neither the shore nor the
-# lender but a mixture, and the same mixture in every sentence.
+# Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to both: it is neither shore nor loan but
+# a mixture, and the same mixture in every sentence.
 #
 # ## Try it: static vectors
 #
@@ -108,13 +108,13 @@ check("01.2", my_neighbours)
 # %% [markdown]
 # ## The code: static vectors
 #
-# We make such vectors in two ways. (Here a word is what stands between spaces. Lectures 02 and 04
-# cut text into smaller pieces, by WordPiece and by byte pair encoding, **BPE**.)
+# We make such vectors in two ways. (Here a text is cut at spaces and punctuation marks. Lectures 02 and 04 cut it into smaller pieces, by
+# WordPiece and by byte pair encoding, **BPE**.)
 #
 # ### Counts, PMI, and few numbers a word
 #
-# With thousands of words, a row has thousands of numbers, nearly all of them zero. The truncated **SVD** (singular value decomposition) keeps the few directions
-# that reproduce the table best.
+# With thousands of words, a row has thousands of numbers, nearly all of them zero. The truncated **SVD** (singular value decomposition) keeps the few
+# directions that reproduce the table best.
 
 # %%
 from course_lib.text.static_vectors import positive_pmi, ppmi_vectors, skip_gram_loss, skip_gram_vectors, svd_vectors
@@ -125,16 +125,16 @@ show(positive_pmi, svd_vectors)
 # ### word2vec: guess instead of count
 #
 # **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts the neighbours from a word; **CBOW**, its other
-# form, predicts a word from its neighbours. With **negative sampling** (their second paper) the prediction becomes a yes or a no: a true pair of neighbours
-# should have a large dot product, a random pair a small one.
+# form, predicts a word from its neighbours. With **negative sampling** (their second paper) the prediction becomes a yes-or-no question: a true pair of
+# neighbours should have a large dot product, a random pair a small one.
 
 # %%
 show(skip_gram_loss)
 
 # %% [markdown]
-# Counting and guessing are closer than they look: skip-gram with negative sampling implicitly factorises a table of PMI values shifted by a constant (Levy and
-# Goldberg 2014). **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText** (Bojanowski et al.
-# 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
+# Counting and guessing are closer than they look: at its optimum, skip-gram with negative sampling factorises a table of PMI values shifted by a constant
+# (Levy and Goldberg 2014). **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText**
+# (Bojanowski et al. 2017) builds a word's vector from those of its character n-grams (runs of n letters), so that a new word gets one too.
 #
 # We now run PPMI with SVD, and skip-gram, on the documentation of five Python libraries:
 
@@ -158,17 +158,17 @@ neighbours_view(tables, "kernel")
 
 # %% [markdown]
 # *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times have a vector.* On
-# the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector machines
-# side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
+# the machine where this page was written, `kernel` gets words of graphics cards and of support vector machines side by side (`rbf` and `polynomial` are
+# kernels of the latter). Try `key`.
 #
-# Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the question's three
-# words are left out of the search, because one of them is often the nearest.
+# Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. But the question's three words are left out of the
+# search, because one of them is often the nearest.
 #
 # ### What they can do, and what they cannot
 #
 # **Static vectors capture which things belong together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With
-# skip-gram vectors, a thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (for things with one topic).
-# But seven words belong to two topics. Which topics do their nearest things (at most ten) have? (From a stored result with more text than above.)
+# skip-gram vectors, the thing nearest to one of a single topic has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases; a
+# random thing would in about one of twelve. But seven words belong to two topics. To which do their nearest things (at most ten) belong? (A stored result.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -176,30 +176,31 @@ from course_lib.teaching.results import read_result
 static = read_result("01_static")["runs"]["world"]["tables"]
 print(f"{'':8}" + "".join(f"{name:28}" for name in static))
 for word in static["skip-gram"]["topics"]:
-    found = [", ".join(f"{n} {topic}" for topic, n in table["topics"][word].items()) for table in static.values()]
-    print(f"{word:8}" + "".join(f"{said:28}" for said in found))
+    columns = [", ".join(f"{n} {topic}" for topic, n in table["topics"][word].items()) for table in static.values()]
+    print(f"{word:8}" + "".join(f"{column:28}" for column in columns))
 
 # %% [markdown]
 # **A word with two senses gets one row, and one sense often dominates it.** With skip-gram, `spring` lies between its senses:
-# {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop.
+# {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the
+# workshop.
 #
 # Whatever the sentence, the row is the same:
 
 # %% tags=["nbval-check-output"]
-numbered = {word: number for number, word in enumerate(vectors)}
+row_of = {word: number for number, word in enumerate(vectors)}
 rows = torch.stack(list(vectors.values()))
-first = rows[[numbered[word] for word in ("table", "bank", "shore")]]
-second = rows[[numbered[word] for word in ("loan", "bank", "table")]]
+first = rows[[row_of[word] for word in ("table", "bank", "shore")]]
+second = rows[[row_of[word] for word in ("loan", "bank", "table")]]
 print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
 
 # %% [markdown]
-# The cosine is 1.00 by construction: that is what *static* means. In *context* the two must differ.
+# The cosine is 1.00 by construction: that is what *static* means.
 #
 # ## By hand: attention from zero
 #
 # A vector *in context* must be computed anew in each sentence, from the words around it. In a network that reads word after word, a distant word arrives only
-# through many steps. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
-# 1409.0473, let a translation model look back at every word it had read.) It takes three steps that you can do on paper.
+# through many steps. **Attention** lets a word look at all others directly. (It began in 2014: Bahdanau, Cho and Bengio, arXiv 1409.0473, let
+# such a network, a translation model, look back at every word it had read.) It takes three steps that you can do on paper.
 #
 # We take four words of four numbers each and decide what the numbers mean: water, money, place, event. `bank` is half water and half money; no word
 # here is a place.
@@ -212,8 +213,8 @@ for word, row in zip(WORDS, x.tolist()):
     print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
 
 # %% [markdown]
-# **Step 1, the scores.** The score says how well two words fit. It is their dot product, divided by √4 = 2 (four numbers a vector). For `bank` and `river` it is (1
-# · 2 + 1 · 0 + 0 + 0) / 2 = 1. Here are all sixteen:
+# **Step 1, the scores.** The score says how well two words fit. It is their dot product, divided by √4 = 2 (four numbers a vector). For `bank` and `river` it
+# is (1 · 2 + 1 · 0 + 0 + 0) / 2 = 1. Here are all sixteen:
 
 # %% tags=["nbval-check-output"]
 scores = x @ x.T / 4**0.5
@@ -221,8 +222,8 @@ for word, row in zip(WORDS, scores.tolist()):
     print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
 
 # %% [markdown]
-# **Step 2, the weights.** The softmax turns each row into **attention weights** that sum to one. For `bank` the scores are 0, 1, 1, 1. Since e⁰ = 1 and e¹ = 2.718,
-# the exponentials sum to 9.154. So `the` gets the weight 0.109, and each of the others 0.297.
+# **Step 2, the weights.** The softmax turns each row into **attention weights** that sum to one. For `bank` the scores are 0, 1, 1, 1. Since e⁰ = 1 and e¹ =
+# 2.718, the exponentials sum to 9.154. So `the` gets the weight 0.109, and each of the others 0.297.
 #
 # **Step 3, the output.** It is the sum of the vectors, each times its weight. The first number of `bank` becomes 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
 
@@ -237,11 +238,11 @@ for word, row, new in zip(WORDS, weights.tolist(), output.tolist()):
 hand_attention_view()
 
 # %% [markdown]
-# *For one word (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only itself and the words before
-# it.*
+# *For one word (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only itself and the words
+# before it.*
 #
-# Before attention, `bank` had water 1 and money 1. Afterwards it has water 1.48 and money 0.30: `river` and `flooded` have told it which bank it is. In *the savings
-# bank paid* it moves the other way:
+# Before attention, `bank` had water 1 and money 1. Afterwards it has water 1.48 and money 0.30: `river` and `flooded` have told it which bank it is. In *the
+# savings bank paid* it moves the other way:
 
 # %% tags=["nbval-check-output"]
 other = attention_by_hand(vectors_of(OTHER_WORDS))[2]
@@ -251,24 +252,24 @@ print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHE
 # %% [markdown]
 # ### Queries, keys, values
 #
-# So far each vector was all three: what looks (the **query**), what is looked at (the **key**), and what is passed on (the **value**). A Transformer computes them
-# with three learned matrices, so that what a word looks for may differ from what it offers:
+# So far each vector was all three: what looks (the **query**), what is looked at (the **key**), and what is passed on (the **value**). A Transformer computes
+# them with three learned matrices, so that what a word looks for may differ from what it offers:
 #
 # softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
 #
 # Watch W_Q and W_K being learned. Without them, `bank` gives all words of water or money equal weight. Suppose that the task rewards looking at what
-# *happened*:
+# *happened*, the last word:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
 W_Q, W_K = (torch.randn(4, 4, requires_grad=True) for _ in "QK")
 optimizer = torch.optim.Adam([W_Q, W_K], lr=0.05)
 for step in range(201):
-    both = [((y @ W_Q) @ (y @ W_K).T / 4**0.5).softmax(dim=-1)[2] for y in (x, vectors_of(OTHER_WORDS))]
+    bank_weights = [((y @ W_Q) @ (y @ W_K).T / 4**0.5).softmax(dim=-1)[2] for y in (x, vectors_of(OTHER_WORDS))]
     if step in (0, 200):
-        for words, row in zip((WORDS, OTHER_WORDS), both):
+        for words, row in zip((WORDS, OTHER_WORDS), bank_weights):
             print(f"step {step:3}, bank: " + ", ".join(f"{word} {weight:.1f}" for word, weight in zip(words, row.tolist())))
-    loss = -sum(row[3].log() for row in both)
+    loss = -sum(row[3].log() for row in bank_weights)  # word 3 is the event
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -276,17 +277,18 @@ for step in range(201):
 # %% [markdown]
 # **With learned queries and keys, `bank` attends to the event in both sentences, although its own vector has no event in it.**
 #
-# Why divide by √D? A sum of D products of independent numbers around zero grows like √D. Without the division, the softmax of long vectors would put nearly all
-# weight on one word.
+# Why divide by √D? A sum of D products of independent numbers with mean 0 and variance 1 has the standard deviation √D. Without the division, a large D
+# would put nearly all weight on one word.
 #
 # ### Heads
 #
-# With one softmax, a word cannot look at its verb for one reason and at its noun for another. So each vector is cut into **heads**, each with its own scores and
-# weights, and their outputs are put side by side again. Here are two heads of two numbers for `flooded` (the divisor is √2 now, because D is a head's width):
+# With one softmax, a word cannot look at its verb for one reason and at its noun for another. So each vector is cut into **heads**, each with its own scores
+# and weights, and their outputs are put side by side again. Here are two heads of two numbers for `flooded` (the divisor is √2 now, because D is a head's
+# width):
 
 # %% tags=["nbval-check-output"]
-for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
-    print(f"head {head} ({said:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
+for head, (row, features) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
+    print(f"head {head} ({features:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
 
 # %% [markdown]
 # The first head mostly divides its attention among the words of water; the second attends mostly to the only event.
@@ -296,16 +298,16 @@ for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], (
 # Nothing so far says *where* in the sentence a word is. Reverse the sentence, and every word gets exactly the vector that it had:
 
 # %% tags=["nbval-check-output"]
-turned = [3, 2, 1, 0]
-after = attention_by_hand(x[turned])[2]
-print(f"without positions, largest difference: {(after - output[turned]).abs().max():.2f}")
-x_placed = x + positions(4)
-placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turned] + positions(4))[2]
-print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
+reverse = [3, 2, 1, 0]
+reverse_output = attention_by_hand(x[reverse])[2]
+print(f"without positions, largest difference: {(reverse_output - output[reverse]).abs().max():.2f}")
+with_positions = attention_by_hand(x + positions(4))[2]
+reverse_with_positions = attention_by_hand(x[reverse] + positions(4))[2]
+print(f"with positions,    largest difference: {(reverse_with_positions - with_positions[reverse]).abs().max():.2f}")
 
 # %% [markdown]
-# *dog bites man* and *man bites dog* would give the same vectors. So each word gets its position as well. The first Transformer adds sine and cosine waves
-# (this is what `positions` returns), BERT and GPT add learned vectors (lecture 02), and DeBERTa uses distances (lecture 08).
+# Each word of *dog bites man* would get the same vector in *man bites dog*. So it gets its position as well. The first Transformer adds sine and cosine
+# waves (this is what `positions` returns), BERT and GPT add learned vectors (lecture 02), and DeBERTa uses distances (lecture 08).
 #
 # ## ELMo: vectors in context
 #
@@ -320,18 +322,18 @@ elmo_drawing()
 # right. The first layers of both directions read the same word vectors; each second layer reads the first layer of its direction. Right: what a task takes,
 # with one weight for each layer. Sizes as released: {{number:elmo_parameters}} parameters.*
 #
-# An **LSTM** reads word after word and carries a memory along, its *cells*. At each word it computes three **gates**, numbers between 0 and 1, from the word and
-# from its own last output. For every cell they decide how much of the old content stays, how much new content is written, and how much is output. The output is the
-# word's vector; it depends on the words so far. One more matrix, the *projection*, makes it narrower than the memory.
+# An **LSTM** reads word after word and carries a memory along, its *cells*. At each word it computes three **gates**, numbers between 0 and 1, from the word
+# and from its own last output. For every cell they decide how much of the old content stays, how much new content is written, and how much is output. The
+# output is the word's vector; it depends on the words so far. One more matrix, the *projection*, makes it narrower than the memory.
 
 # %% [markdown]
 # The parts, one by one:
 #
-# - *Character CNN*: filters of seven widths slide over the letters. Each filter keeps its largest value, **then** ReLU is applied (as in the authors' code). A
-#   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old one.
+# - *Character CNN*: filters of seven widths slide over the letters. Each filter keeps its largest value, and ReLU is applied. A **highway** layer is g ·
+#   relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old one.
 # - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer, but
-#   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at ELMo's 39.7 the model is as unsure as among 39.7 equally likely
-#   words.
+#   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at ELMo's 39.7 the model is as unsure as if it chose among 39.7
+#   equally likely words.
 # - *Pre-training* needs plain text only, because the text itself holds the answers (**self-supervised**).
 # - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own, where γ and the three numbers behind the softmax s are learned. This
 #   is the **feature-based** approach; BERT is **fine-tuned** instead (lecture 03).
@@ -375,37 +377,35 @@ from course_lib.objectives.bilm import bilm_labels, bilm_loss
 show(Direction.forward, Elmo.forward, ScalarMix.forward, bilm_labels, bilm_loss)
 
 # %% [markdown]
-# What does a task gain? In the paper, ELMo raises the test F1 for named entities from 90.15 to 92.22 (Table 1; F1 is the harmonic mean of precision and recall). On
-# SQuAD, questions about a paragraph, the last layer alone brings 3.9 points of F1, the mean of all layers adds 0.3, and learned weights add another 0.2 (section
-# 5.1). So most of the gain does not come from the mix.
-#
-# Two details are in the authors' code but not in the paper: cells and projections are clipped at ±3, and layer 0, half as wide as the others, is used twice.
+# What does a task gain? In the paper, ELMo raises the test F1 for named entities from 90.15 to 92.22 (Table 1; F1 is the harmonic mean of precision and
+# recall). On SQuAD, questions about a paragraph, the last layer alone brings 3.9 points of F1, the mean of all layers adds 0.3, and learned weights add
+# another 0.2 (section 5.1). So most of the gain does not come from the mix.
 #
 # ### Is it right? The LSTM
 #
-# transformers has no ELMo. So we compare our LSTM's outputs and gradients with PyTorch's (`proj_size`; without clipping, which PyTorch lacks). The tests compare the
-# rest with an independent plain version.
+# transformers has no ELMo. So we compare our LSTM's outputs and gradients with PyTorch's (`proj_size`; without the clipping at ±3, which
+# PyTorch lacks and the paper does not mention). The tests compare the rest with an independent plain version.
 
 # %%
 torch.manual_seed(0)
-ours = ProjectedLSTM(input_size=64, cells=128, size=64).double()
-theirs = torch.nn.LSTM(64, 128, proj_size=64, batch_first=True).double()
-theirs.load_state_dict({
-    "weight_ih_l0": ours.weight_input, "weight_hh_l0": ours.weight_hidden, "weight_hr_l0": ours.projection,
-    "bias_ih_l0": ours.bias, "bias_hh_l0": torch.zeros_like(ours.bias),
+lstm = ProjectedLSTM(input_size=64, cells=128, size=64).double()
+reference = torch.nn.LSTM(64, 128, proj_size=64, batch_first=True).double()
+reference.load_state_dict({
+    "weight_ih_l0": lstm.weight_input, "weight_hh_l0": lstm.weight_hidden, "weight_hr_l0": lstm.projection,
+    "bias_ih_l0": lstm.bias, "bias_hh_l0": torch.zeros_like(lstm.bias),
 })  # fmt: skip
 x = torch.randn(8, 20, 64, dtype=torch.float64)
-outputs = ours(x)[0], theirs(x)[0]
+outputs = lstm(x)[0], reference(x)[0]
 for out in outputs:
     out.square().mean().backward()
-apart = (ours.weight_input.grad - theirs.weight_ih_l0.grad).abs().max() / ours.weight_input.grad.abs().max()
-print(f"largest difference of outputs {(outputs[0] - outputs[1]).abs().max():.1e}, of gradients {apart:.1e} (float64)")
+gradient_gap = (lstm.weight_input.grad - reference.weight_ih_l0.grad).abs().max() / lstm.weight_input.grad.abs().max()
+print(f"largest difference of outputs {(outputs[0] - outputs[1]).abs().max():.1e}, of gradients {gradient_gap:.1e} (float64)")
 
 # %% [markdown]
 # ### See it: two readers, one gap
 #
-# The course includes a small ELMo ({{number:count_parameters(micro_elmo()[0])}} parameters), trained on stories of the micro-world. Hide a word: what does each of
-# its two language models expect there?
+# The course includes a small ELMo ({{number:count_parameters(micro_elmo()[0])}} parameters), trained on stories of the micro-world. Hide a word: what does
+# each of its two language models expect there?
 
 # %%
 world = MicroWorld.load()
@@ -415,22 +415,20 @@ guesses_view(small_elmo, vocabulary, "first mekus rows the red bank with his fri
 # %% [markdown]
 # *One column's model has read the words before the hidden one, the other's the words after it. Move the slider: which of them knows more, and where?*
 #
-# Neither has read both sides, which answers the second guess. The next figure compares three models of 2018.
+# Neither has read both sides, which answers the second guess. Compare three models of 2018:
 
 # %%
 three_drawing()
 
 # %% [markdown]
-# *ELMo has two chains, one from each side, that run side by side without meeting ("shallowly bidirectional"). GPT reads from the left only. In BERT every position
-# reads both sides, in every layer ("deeply bidirectional").*
+# *ELMo has two chains, one from each side, that run side by side without meeting ("shallowly bidirectional"). GPT reads from the left only. In BERT every
+# position reads both sides, in every layer ("deeply bidirectional").*
 #
-# Not all models before 2018 read in one direction. Bidirectional LSTMs are older; what BERT's paper
-# claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
+# Bidirectional LSTMs are older than all three; what BERT's paper claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
 #
 # ### Two banks, two vectors
 #
-# In the micro-world `bank` has two senses: one belongs to the people who count and lend, the other to those who row and fish. Here is the word in two sentences,
-# layer by layer:
+# In the micro-world `bank` belongs to those who count and lend, or to those who row and fish. Here it is in two sentences, layer by layer:
 
 # %%
 from course_lib.text.characters import spell_sentences
@@ -441,21 +439,21 @@ pair = [words_of(text) for text in (
 )]  # fmt: skip
 with torch.no_grad():
     states = small_elmo.encoder(*spell_sentences(pair), output_hidden_states=True).hidden_states
-at = 1 + pair[0].index("bank")  # <S> stands first
-for number, (one, other) in enumerate(layer[:, at] for layer in states):
-    shown = [" ".join(f"{value:6.2f}" for value in row[:5].tolist()) for row in (one, other)]
-    print(f"layer {number}: {shown[0]} …   {shown[1]} …   cosine {cosine_similarity(one, other, dim=0):.2f}")
+position = 1 + pair[0].index("bank")  # <S> stands first
+for number, (one, other) in enumerate(layer[:, position] for layer in states):
+    columns = [" ".join(f"{value:6.2f}" for value in row[:5].tolist()) for row in (one, other)]
+    print(f"layer {number}: {columns[0]} …   {columns[1]} …   cosine {cosine_similarity(one, other, dim=0):.2f}")
 
 # %% [markdown]
-# *The first numbers of both vectors, and their cosine.* Layer 0 has read only the letters, so the cosine is 1.00. **In the layers above, the two vectors differ:
-# that is what *contextual* means.**
+# *The first numbers of both vectors, and their cosine.* Layer 0 has read only the letters, so the cosine is 1.00. **In the layers above, the two vectors
+# differ: that is what *contextual* means.**
 #
 # ## Measure it: which vectors tell senses apart?
 #
 # Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a
-# process in Jupyter and a function of two points in scikit-learn). So the package serves as the label of {{number:mentions}} mentions (occurrences). The
-# vectors are frozen, and a **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the Python modules and tested on the
-# rest. Both senses are equally frequent, so chance level is 50%.
+# process in Jupyter and a function of two points in scikit-learn). So the package serves as the (nearly exact) label of {{number:mentions}} mentions
+# (occurrences). The vectors are frozen, and a **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the Python
+# modules and tested on the rest. Both senses are equally frequent, so chance level is 50%.
 #
 # The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
 # times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, which makes some
@@ -476,53 +474,57 @@ rows = {
 
 
 def by_word(name, layer, measure="probe"):
-    (found,) = [of for of in senses[name] if of["layer"] == layer]
-    return [mean(word[measure]) for word in found["words"].values()]
+    (result,) = [entry for entry in senses[name] if entry["layer"] == layer]
+    return [mean(word[measure]) for word in result["words"].values()]
 
 
-ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.items()}}, percent=True,
+ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_and_layer in rows.items()}}, percent=True,
                title="Which sense? A linear probe on frozen vectors", x_title="accuracy")  # fmt: skip
 
 # %% [markdown]
-# *A dot is a word (the mean of three splits), a bar the mean of the seven. BERT is the course's own, with four layers.*
+# *A dot is a word (the mean of three splits), a bar the mean of the seven; each network was trained once. BERT is the course's own, with four layers.*
 #
-# - *Static vectors* reach {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So does ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which has
-#   read the letters only.
+# - *Static vectors* reach {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So does ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which
+#   has read the letters only.
 # - *ELMo's* LSTM layers reach {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights reaches
 #   {{number:best(DOCS, 'ELMo, random initialisation')}}, because an LSTM mixes neighbours into a word even before it has learned anything. So most of *this*
 #   ELMo's margin above chance needs no training; one trained as long as BERT may learn more.
 # - *BERT* reaches {{number:best(DOCS, 'BERT')}} in its best layer, and {{number:best(DOCS, 'BERT, random initialisation')}} with random weights. MiniLM, a
 #   larger model trained to compare sentences, reaches {{number:best(DOCS, 'MiniLM')}}.
-# - *A bag of words*, the neighbours without any model, reaches {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors,
-#   {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around give them away.
+# - *A bag of words*, the other words of the sentence without any network, reaches {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of their static
+#   vectors, {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse: the words around give them away, and so may a
+#   package's style.
 #
-# **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs remains open, because the two had
-# unequal training.**
+# **Contextual vectors tell senses apart, a word's static vector cannot; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs
+# remains open, because the two had unequal training.**
 
 # %% [markdown]
-# **The published ELMo learns something of fine senses.** It read a billion words ten times. Its F1 is 67.4 in layer 1 and 69.0 in layer 2; always taking a
-# dictionary's first sense gives 65.9, and a method made for the task 70.1 (ELMo's Table 5).
+# **The published ELMo learns something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is
+# 67.4 in layer 1 and 69.0 in layer 2; always taking the first sense gives 65.9, and a method made for the task 70.1 (ELMo's Table 5).
 #
-# **For parts of speech its *first* layer is better**, with 97.3 against 96.8 (Table 6). On the course's tagged sentences, layers 0, 1 and 2 of our ELMo reach
-# {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}} and {{number:mean(tags('2')):.1%}}; BERT reaches
-# {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}. (The order is the paper's, but the margin is tiny, and an ELMo with random weights
-# shows the same order.)
+# **For parts of speech its *first* layer is better** (accuracy 97.3 against 96.8, Table 6). On the course's tagged sentences, layers 0, 1 and 2 of
+# our ELMo reach {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}} and {{number:mean(tags('2')):.1%}}; the most frequent tag alone has
+# {{number:most_frequent_tag()}}, BERT's best layer {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}, MiniLM's
+# {{number:max(map(mean, stored('01_senses')['tags']['MiniLM'].values())):.0%}}. (The order of layers 1 and 2 is the paper's, but the margin is tiny, and an
+# ELMo with random weights shows it too. Skip-gram vectors, on the words that have one, reach {{number:mean(tags('word', 'skip-gram')):.1%}}.)
 
 # %% [markdown]
-# **In the micro-world the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one sentence, ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
-# and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
+# **In the micro-world (four words) the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one
+# sentence, ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
+# and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}; a whole ELMo with random weights reaches
+# {{number:best(WORLD, 'ELMo, random initialisation')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
 # {{number:senses(WORLD, 'bag of words', 'bag')}}.
 
 # %% [markdown]
-# **A cosine means something only beside the cosine expected by chance.** In ELMo's layer 2, two mentions of a word with the same sense have a cosine of
-# {{number:cosine('ELMo', '2', 'same')}}, with different senses {{number:cosine('ELMo', '2', 'other')}}; but two mentions of *different words* have
-# {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer the three are {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}} and
-# {{number:cosine('BERT', '4', 'chance')}}. A network's vectors often crowd into one direction (**anisotropy**).
+# **A cosine means something only beside the cosine expected by chance.** On the documentation, in ELMo's layer 2, two mentions of a word with the same sense
+# have a cosine of {{number:cosine('ELMo', '2', 'same')}}, with different senses {{number:cosine('ELMo', '2', 'other')}}; but two mentions of *different
+# words* have {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer the three are {{number:cosine('BERT', '4', 'same')}},
+# {{number:cosine('BERT', '4', 'other')}} and {{number:cosine('BERT', '4', 'chance')}}. A network's vectors often crowd into one direction (**anisotropy**).
 #
 # ### See it: nearest mentions, layer by layer
 #
-# We index a dozen mentions for each sense of the micro-world's two-sense words, and the documentation's sentences with *kernel*. Type a text, pick a word by its
-# number, and choose model and layer: which mentions have the nearest vectors?
+# We index a dozen mentions for each sense of the micro-world's two-sense words, and the documentation's sentences with *kernel*. Type a text, pick a word by
+# its number, and choose model and layer: which mentions have the nearest vectors?
 
 # %%
 from course_lib import load_pretrained
@@ -533,11 +535,11 @@ from course_lib.lectures.lecture_01.views import some_mentions
 
 kernels = documentation_mentions({"kernel": DOCUMENTATION["kernel"]})["kernel"]
 meanings = {"kernel": [sense.meaning for sense in DOCUMENTATION["kernel"]]}
-told, topics = some_mentions(world), two_sense_words(world)
+world_mentions, topics = some_mentions(world), two_sense_words(world)
 course, teacher = load_pretrained("course-bert"), micro_teacher()
 indexes = {
-    "micro-ELMo": index_occurrences(told, topics, elmo_layers(small_elmo.encoder)),
-    "micro-BERT": index_occurrences(told, topics, bert_layers(teacher.encoder, world.tokenizer)),
+    "micro-ELMo": index_occurrences(world_mentions, topics, elmo_layers(small_elmo.encoder)),
+    "micro-BERT": index_occurrences(world_mentions, topics, bert_layers(teacher.encoder, world.tokenizer)),
 }
 if kernels:  # where Jupyter and scikit-learn are installed
     indexes["course's BERT"] = index_occurrences(kernels, meanings, bert_layers(course.encoder, course.tokenizer))
@@ -547,8 +549,8 @@ layers_view(indexes, texts | {"course's BERT": ("the client sends a message to t
 
 # %% [markdown]
 # *Each line is a mention: its cosine with the word that you picked, the words around it, and its sense. Where all cosines are 1.00, the order says nothing.
-# Which of the two micro-world models mixes the senses? (micro-BERT is a small BERT trained on the micro-world, the teacher of lecture 06; the course's BERT has
-# read the documentation.) Try* `caro is a sailor . then he hauls the green seal` *(word 10), or* `a kernel of degree two` *(word 2), and the layers in
+# Which of the two micro-world models mixes the senses? (micro-BERT, the teacher of lecture 06, has read the micro-world, the course's BERT the
+# documentation.) Try* `caro is a sailor . then he hauls the green seal` *(word 10), or* `a kernel of degree two` *(word 2), and the layers in
 # between.*
 #
 # %% [markdown]
@@ -586,9 +588,9 @@ block_drawing()
 # *One of BERT's blocks. In attention the words meet; the feed-forward network changes each word by itself. After each of the two, the input is added back, and
 # LayerNorm brings a vector's numbers to mean 0 and variance 1. F is the inner width of the feed-forward network.*
 #
-# Three kinds of model are built of such blocks; they differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all words. A **decoder**
-# writes: each word sees itself and those before it. An **encoder-decoder** does both; the written words also look at the whole text that was read, by
-# **cross-attention**.
+# Three kinds of model are built of such blocks; they differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all words. A
+# **decoder** writes: each word sees itself and those before it. An **encoder-decoder** does both; the written words also look at the whole text that was
+# read, by **cross-attention**.
 #
 # {{exercise:01.6}}
 
@@ -604,8 +606,8 @@ check("01.6", my_visible)
 masks_view()
 
 # %% [markdown]
-# *Rows are the tokens that look, columns those that are seen. Filled squares are allowed; striped ones are cross-attention. Choose a kind and the token that
-# looks. You can also choose ELMo, and see what each of its two LSTMs can know.*
+# *Rows are the tokens that look, columns those that are seen. Filled squares are allowed; striped ones are cross-attention. Choose a kind (ELMo's two
+# LSTMs are among them) and the token that looks.*
 #
 # | kind | sees | trained to | called | good for | examples |
 # |---|---|---|---|---|---|
@@ -614,14 +616,14 @@ masks_view()
 # | **encoder-decoder** | the whole source, and its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
 #
 # In *the bank of the river*, at `bank`, the decoder has seen only *the bank* and cannot know which bank is meant. The encoder sees *river*. But it has learned
-# to fill gaps with words on both sides, and a text that is being written has no right side yet. So the published BERT only reads. The experiment below tests
+# to fill gaps with words on both sides, and a text that is being written has no right side yet. So BERT is used for reading. The experiment below tests
 # whether an encoder *can* write.
 #
 # ### From BERT to GPT
 #
-# GPT (2018) and BERT have the same block but differ around it. GPT's mask is a triangle. Its loss asks for the next word at *every* position instead of the hidden
-# words. It has no segments (which tell BERT's two input sentences apart) and no LayerNorm on the embeddings. GPT-2 also moves LayerNorm before each half of the
-# block, and adds one at the end:
+# GPT (2018) and BERT have the same block but differ around it. GPT's mask is a triangle. Its loss asks for the next word at *every* position instead of the
+# hidden words. It has no segments (which tell BERT's two input sentences apart), no LayerNorm on the embeddings and no extra layer before the softmax. GPT-2
+# also moves LayerNorm before each half of the block, and adds one at the end:
 
 # %%
 from course_lib.family.gpt import CausalStack, PreNormBlock
@@ -632,8 +634,8 @@ show(PreNormBlock.attend, PreNormBlock.apply_feed_forward, CausalStack.forward, 
 # %% [markdown]
 # ### From both to an encoder-decoder
 #
-# BERT's encoder reads. The decoder's block has a third part between BERT's two: cross-attention. Its queries come from the text being written, its keys and values
-# from the text that was read.
+# BERT's encoder reads. The decoder's block has a third part between BERT's two: cross-attention. Its queries come from the text being written, its keys and
+# values from the text that was read.
 
 # %%
 show(CrossBlock.read, Seq2Seq.forward)
@@ -649,7 +651,7 @@ show(next_token_labels, next_token_loss)
 # %% [markdown]
 # ### Is it right?
 #
-# From the same weights, we compare the decoder with transformers' GPT-2 and the encoder-decoder with its BART.
+# With the same weights, we compare the decoder with transformers' GPT-2 and the encoder-decoder with its BART.
 
 # %%
 from transformers.utils import logging
@@ -658,19 +660,19 @@ from course_lib.checkpoints.decoders import to_bart, to_gpt2
 from course_lib.family.gpt import gpt
 from course_lib.family.seq2seq import bart
 
-logging.set_verbosity_error()  # they warn of a vocabulary so small
+logging.set_verbosity_error()  # transformers warns of so small a vocabulary
 shape = {"vocab_size": 500, "hidden_size": 64, "num_heads": 4, "num_layers": 3, "intermediate_size": 256,
          "max_positions": 50, "initializer_range": 0.1}  # fmt: skip
 torch.manual_seed(0)
-read, write = torch.randint(500, (4, 20)), torch.randint(500, (4, 12))
-decoder, both = gpt(**shape).eval(), bart(**shape).eval()
+source, target = torch.randint(500, (4, 20)), torch.randint(500, (4, 12))
+decoder, encoder_decoder = gpt(**shape).eval(), bart(**shape).eval()
 with torch.no_grad():
-    difference = (decoder(read).logits - to_gpt2(decoder)(read).logits).abs().max()
-    mine = both(read, None, write, output_attentions=True)
-    reference = to_bart(both, "eager")(input_ids=read, decoder_input_ids=write, output_attentions=True)
-cross = max((a - b).abs().max() for a, b in zip(mine.cross_attentions, reference.cross_attentions))
+    difference = (decoder(source).logits - to_gpt2(decoder)(source).logits).abs().max()
+    outputs = encoder_decoder(source, None, target, output_attentions=True)
+    reference = to_bart(encoder_decoder, "eager")(input_ids=source, decoder_input_ids=target, output_attentions=True)
+cross = max((a - b).abs().max() for a, b in zip(outputs.cross_attentions, reference.cross_attentions))
 print(f"GPT-2: largest difference of logits {difference:.1e}")
-print(f"BART:  largest difference of logits {(mine.logits - reference.logits).abs().max():.1e}, "
+print(f"BART:  largest difference of logits {(outputs.logits - reference.logits).abs().max():.1e}, "
       f"of cross-attention weights {cross:.1e}")  # fmt: skip
 
 # %% [markdown]
@@ -678,9 +680,9 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 #
 # ## Measure it: one task, three kinds
 #
-# All three kinds, with the same block, width and text, now learn to *translate*. The micro-world speaks English only, so a rule makes the second language: every
-# word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters, so they must learn each word's translation as well as the
-# order.
+# All three kinds, with the same block, width and text, now learn to *translate*. The micro-world speaks English only, so a rule makes the second language:
+# every word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters, so they must learn each word's translation as
+# well as the order.
 #
 # The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it knows the
 # length.) The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with
@@ -694,21 +696,21 @@ unseen = heldout_examples(both_languages, "translate")
 kinds = {}
 for kind in KINDS:
     kinds[kind] = train(recipes()[f"{kind}: translate"], steps=250)
-    found = kinds[kind].measure(unseen)
+    accuracy = kinds[kind].measure(unseen)
     print(f"{kind:16}{kinds[kind].history.seconds:4.0f} s   "
-          f"accuracy: {found['words']:.0%} of words, {found['whole']:.0%} of whole sentences")  # fmt: skip
+          f"accuracy: {accuracy['words']:.0%} of words, {accuracy['whole']:.0%} of whole sentences")  # fmt: skip
 
 # %%
 for example in unseen[:3]:
     print(f"{'read':16}{both_languages.text(example.source)}\n{'reference':16}{both_languages.text(example.target)}")
-    for kind, one in kinds.items():
-        print(f"{kind:16}{both_languages.text(one.say([example])[0])}")
+    for kind, model in kinds.items():
+        print(f"{kind:16}{both_languages.text(model.say([example])[0])}")
     print()
 
 # %% [markdown]
 # *These sentences were not in the training data.*
 #
-# **All three kinds can do this task.** The next table shows longer runs from a stored result, with three seeds each, on three tasks:
+# **All three kinds can do this task.** The next table shows longer, stored runs, three seeds each, on three tasks:
 #
 # - *Fill gaps*: three words are missing from two sentences; which fraction is recovered ({{number:steps_of('encoder: fill gaps')}} steps)?
 # - *Continue*: write the next sentence; is it one that the micro-world could produce? (This checks grammar only: repeating the text would pass.)
@@ -726,29 +728,30 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
     print(f"{kind:24}" + "".join(f"{in_words(values) if values else '':>23}" for values in cells))
 
 # %% [markdown]
-# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read only the words before it. "Word by word": the encoder fills one
-# `[MASK]` at a time, from the left, and reads what it has filled. "Trained for it": the same, and training shows it a random number of the answer's first words.*
+# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read only the words before it, earlier gaps filled correctly. "Word
+# by word": the encoder fills one `[MASK]` at a time, from the left, and reads what it has filled. "Trained for it": the same, and training shows it a random
+# number of the answer's first words.*
 #
-# **Gaps need both sides.** The encoder is best, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder reaches
+# **The encoder is best at gaps**, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder, which also reads both sides, reaches
 # {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder reads the whole text before it writes the missing words, but with
 # {{number:kind_score('decoder', 'fill gaps', 'words')}} it is no better than the decoder that has read the left side only, with
-# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason is that while it reads, no word sees what comes later.
+# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. While it reads, no word sees what comes later; and unlike the
+# encoder, it does not fill each gap in its place. The table cannot say which of the two matters.
 
 # %% [markdown]
-# **Writing depends on training and decoding more than on the kind.** The encoder that predicts all words at once reaches
-# {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot): each word is likely by itself, but the words do not fit one another. Filling
-# them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained for it*, the same encoder
-# reaches {{number:kind_score(SHOWN, 'continue', 'possible')}}. Decoder and encoder-decoder, which train that way by construction, reach
-# {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. The decoder keeps three advantages:
-# it need not be told the length, it learns from every word of a text in one pass, and it reuses what it has computed while it writes. The encoder computes
-# everything anew for each word.
+# **Whether the encoder can write depends on its training.** The encoder that predicts all words at once reaches
+# {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot): each word is predicted without the others, so they need not fit one
+# another. Filling them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained
+# for it*, the same encoder reaches {{number:kind_score(SHOWN, 'continue', 'possible')}}. Decoder and encoder-decoder, which train that way by construction,
+# reach {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. The decoder keeps three
+# advantages: it need not be told the length, it learns from every word of a text in one pass, and it reuses what it has computed while it writes.
 
 # %% [markdown]
-# **In translation, three seeds show no difference**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}},
-# {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
+# **In translation the differences lie within the seeds' spread**: {{number:kind_score('encoder', 'translate', 'whole')}},
+# {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
-# These are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has more parameters
-# and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
+# These are two-layer models, trained on one topic's stories at one learning rate for equally many *steps*. The encoder-decoder has its two layers twice, so
+# it has more parameters and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
 #
 # ## See it: the family tree
 #
@@ -759,12 +762,13 @@ tree_view()
 
 # %% [markdown]
 # *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first
-# version on arXiv, where there is one. Facts not read at their source are left out.*
+# version on arXiv, where there is one.*
 #
-# - *BERT, GPT, BART and T5.* From the Transformer of 2017, GPT (June 2018) took the decoder and BERT (October 2018) the encoder; T5 and BART (both October 2019)
-#   kept both halves. BART's encoder reads a damaged text, and its decoder writes the whole text. T5's decoder writes only what was taken out; T5 also phrases every
-#   task as text.
-# - *Between the kinds*: XLNet (June 2019) predicts the words of a text one after the other, as a decoder does, but in a random order, so that over many orders each word is predicted from both sides.
+# - *BERT, GPT, BART and T5.* From the Transformer of 2017, GPT (June 2018) took the decoder and BERT (October 2018) the encoder; T5 and BART (both October
+#   2019) kept both halves. BART's encoder reads a damaged text, and its decoder writes the whole text. T5's decoder writes only what was taken out; T5 also
+#   phrases every task as text.
+# - *Between the kinds*: XLNet (June 2019) predicts the words of a text one after the other, as a decoder does, but in a random order, so that over many orders
+#   each word is predicted from both sides.
 # - *Sesame Street.* Mark that group: ELMo, BERT, two unrelated models named ERNIE (lecture 09), and Big Bird, whose sparse attention allows long texts.
 # - *Dates*: an arXiv number begins with year and month, so you can check a date yourself.
 #
@@ -775,7 +779,7 @@ tree_view()
 # | word2vec (2013) | a vector for each word, learned from raw text | one vector for all senses |
 # | RNN, LSTM, GRU | a state handed from word to word: order, context | long distances; one word after the other, so slow |
 # | attention between encoder and decoder | the writer looks back at every word read | still an RNN on both sides |
-# | Transformer (2017) | attention instead of recurrence; all positions at once | it needs large data and machines |
+# | Transformer (2017) | attention instead of recurrence; all positions at once | each task still trained its own model from random weights |
 # | ELMo (2018) | vectors in context, from language models | two one-sided readers; a new network for each task |
 # | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it fills in or continues text, it does not follow instructions |
 # | alignment (InstructGPT 2022, ChatGPT) | supervised fine-tuning (SFT) on answers, then feedback by people (RLHF) | text only |
@@ -788,7 +792,7 @@ tree_view()
 # understanding tasks, with a small head on top (lecture 03): pre-train once, fine-tune often.
 
 # %%
-print(f"{'':26}{'you said':>14}   answer")
+print(f"{'':26}{'your guess':>14}   answer")
 answers = {"nearest to kernel": "a mixture of both, often one sense first", "sees the whole sentence": "no, neither",
            "from BERT to GPT": "mask and loss; drop segments and a LayerNorm"}  # fmt: skip
 for name, value in answers.items():

@@ -73,14 +73,14 @@ bert_drawing()
 # %% [markdown]
 # *Read it from below. The shapes are at the right: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the vocabulary; N positions selected
 # for prediction in the whole batch. Only the green boxes depend on the task: everything below them serves any task. (A and B also name the two passages, and A
-# is also the number of attention heads. The field uses each letter for both.)*
+# is also the number of attention heads.)*
 #
 # The words in the boxes, explained in full further down:
 #
 # | word | what it is |
 # |---|---|
 # | embedding | the vector that is looked up for an id: a row of a matrix, learned |
-# | attention | each token collects from the others what it needs |
+# | attention | each token collects what it needs from all tokens, itself included |
 # | feed-forward | two dense layers (a matrix and a bias each), applied to each token by itself |
 # | LayerNorm | brings a vector's numbers to mean 0 and variance 1, then to a learned scale and shift |
 # | block | attention, then feed-forward; also called a *layer* of the model |
@@ -114,8 +114,8 @@ print(world.stories(1, seed=4)[0].text)
 # watch, and because we wrote the rules, we know the best possible result.
 
 # %% tags=["nbval-check-output"]
-words = world.tokenizer
-special = words.special
+world_tokenizer = world.tokenizer
+special = world_tokenizer.special
 story = world.documents(world.stories(2, seed=4))
 pair = make_pairs(story, special, length=40, seed=1)[:1]
 for name in ("input_ids", "token_type_ids", "attention_mask"):
@@ -127,7 +127,7 @@ print(special)
 # *The first 16 of 40 positions. The last line has the ids of the special tokens, which you need in the exercises.*
 
 # %%
-pieces = [words.token(i) for i in pair.input_ids[0].tolist()]
+pieces = [world_tokenizer.token(i) for i in pair.input_ids[0].tolist()]
 segments = ["AB"[s] for s in pair.token_type_ids[0].tolist()]
 tokens_row(pieces, labels=[s if piece != "[PAD]" else "" for s, piece in zip(segments, pieces)])
 
@@ -187,13 +187,13 @@ for D in (4, 64, 1024):
 # The output of attention is *added* to its input (the **residual** connection), and the sum is normalised. Four numbers are enough to follow this:
 
 # %% tags=["nbval-check-output"]
-came_in = torch.tensor([1.0, 2.0, 3.0, 4.0])
-attended = torch.tensor([1.0, 0.0, 3.0, 2.0])
-added = came_in + attended
-normed = (added - added.mean()) / added.var(unbiased=False).sqrt()
-print("added   ", added.numpy())
-print("normed  ", normed.numpy().round(3), " mean 0, variance 1")
-print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
+block_input = torch.tensor([1.0, 2.0, 3.0, 4.0])
+attention_output = torch.tensor([1.0, 0.0, 3.0, 2.0])
+total = block_input + attention_output
+normalised = (total - total.mean()) / total.var(unbiased=False).sqrt()
+print("added   ", total.numpy())
+print("normed  ", normalised.numpy().round(3), " mean 0, variance 1")
+print("PyTorch ", torch.nn.functional.layer_norm(total, (4,)).numpy().round(3))
 
 # %% [markdown]
 # *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then come the feed-forward layers, H → F and F → H with a
@@ -226,8 +226,8 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 # %% [markdown]
 # ## Try it
 #
-# Build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names known
-# mistakes. `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers, but one can use the second.
+# Build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs, and common mistakes are named.
+# `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers; one uses the second if you have it.
 #
 # {{exercise:02.1}}
 
@@ -309,11 +309,11 @@ class PlainHeads(nn.Module):
         self.heads, self.attend, H = c.num_heads, attend, c.hidden_size
         self.query, self.key, self.value, self.output = (nn.Linear(H, H) for _ in range(4))
 
-    def cut(self, x):
+    def split_heads(self, x):
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, T, H) -> (B, A, T, D)
 
     def forward(self, x, mask):
-        q, k, v = (self.cut(learned(x)) for learned in (self.query, self.key, self.value))
+        q, k, v = (self.split_heads(linear(x)) for linear in (self.query, self.key, self.value))
         return self.output(self.attend(q, k, v, mask).transpose(1, 2).flatten(2))  # (B, T, H)
 
 
@@ -327,9 +327,9 @@ shuffled = torch.randperm(pair.input_ids.shape[1], generator=torch.Generator().m
 
 
 def order_is_lost(embed):
-    as_written = heads(embed(pair.input_ids), pair.attention_mask)[:, shuffled]
-    after = heads(embed(pair.input_ids[:, shuffled]), pair.attention_mask[:, shuffled])
-    return torch.allclose(as_written, after, atol=1e-5)
+    shuffled_output = heads(embed(pair.input_ids), pair.attention_mask)[:, shuffled]
+    output_of_shuffled = heads(embed(pair.input_ids[:, shuffled]), pair.attention_mask[:, shuffled])
+    return torch.allclose(shuffled_output, output_of_shuffled, atol=1e-5)
 
 
 def with_positions(ids):
@@ -354,8 +354,8 @@ class PlainBlock(nn.Module):
         H, F = c.hidden_size, c.intermediate_size
         self.attention = PlainHeads(c, attend)
         self.attention_norm = nn.LayerNorm(H, eps=c.layer_norm_eps)
-        wide = OrderedDict(expand=nn.Linear(H, F), gelu=nn.GELU(), contract=nn.Linear(F, H))
-        self.feed_forward = nn.Sequential(wide)
+        layers = OrderedDict(expand=nn.Linear(H, F), gelu=nn.GELU(), contract=nn.Linear(F, H))
+        self.feed_forward = nn.Sequential(layers)
         self.output_norm = nn.LayerNorm(H, eps=c.layer_norm_eps)
 
     def forward(self, x, mask):
@@ -386,26 +386,27 @@ class WithoutBoth(PlainBlock):
 
 
 # %% [markdown]
-# Twenty random vectors go through twelve randomly initialised blocks. We measure three numbers: the **size** of the output (its standard deviation); how **alike**
-# two tokens have become (the mean cosine: 1 means the same direction); and the **gradient**, how much of a signal sent back from the first token's output arrives at
-# the input. Training depends on it.
+# Twenty random vectors go through twelve blocks with PyTorch's own random initialisation (one seed). We measure three numbers: the **size** of the output
+# (its standard deviation); how **alike** two tokens have become (the mean cosine: 1 means the same direction); and the **gradient**, how much of a signal
+# sent back from the first token's output arrives at the input. Training depends on it.
 #
-# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large, as training makes some of them.
+# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large. The query matrix that the cell prints first grew about so
+# much in training.
 
 # %%
 from course_lib.lectures.lecture_02.depth import enlarged, through_blocks
 
 course = load_pretrained("course-bert")  # the course's own trained model, of which more below
-trained = course.encoder.stack.blocks[0].attention.query.weight.std().item()
-drawn = course.encoder.config.initializer_range
-print(f"a trained query matrix: drawn with standard deviation {drawn}, now {trained:.2f}")
+trained_sd = course.encoder.stack.blocks[0].attention.query.weight.std().item()
+initial_sd = course.encoder.config.initializer_range
+print(f"a trained query matrix: drawn with standard deviation {initial_sd}, now {trained_sd:.2f}")
 for times in (1.0, 1.5):
     print(f"\nmatrices {times} times as large")
-    for kind in (PlainBlock, WithoutResidual, WithoutNorm, WithoutBoth):
+    for block_class in (PlainBlock, WithoutResidual, WithoutNorm, WithoutBoth):
         torch.manual_seed(0)
-        blocks = [enlarged(kind(small), times) for _ in range(12)]
+        blocks = [enlarged(block_class(small), times) for _ in range(12)]
         size, alike, gradient = through_blocks(blocks, small.hidden_size)
-        print(f"{kind.__name__:16} size {size:5.2f}  alike {alike:4.2f}  gradient {gradient:8.2g}")
+        print(f"{block_class.__name__:16} size {size:5.2f}  alike {alike:4.2f}  gradient {gradient:8.2g}")
 show(through_blocks, enlarged)
 
 # %% [markdown]
@@ -413,8 +414,8 @@ show(through_blocks, enlarged)
 # both, no gradient arrives either. If only **LayerNorm** is missing, nothing is lost at first; but with larger matrices, sizes and gradients explode, while the
 # whole block keeps them in bounds.*
 #
-# One number is less pleasing: with the larger matrices the tokens become alike in every variant, even in the whole block. Random matrices of that size average more
-# than a residual can counter. Trained ones are large, but no longer random.
+# With the larger matrices, though, the tokens become alike in every variant, even in the whole block. Trained matrices are no longer random, so this shows
+# what can go wrong, not what does.
 #
 # **Five: the stack.** The blocks follow one another.
 
@@ -440,7 +441,7 @@ class PlainBert(nn.Module):
 
 
 # %%
-def poured_into(plain, encoder):
+def with_weights_of(encoder, plain):
     """The plain model with the weights of a library encoder."""
     weights = encoder.state_dict().items()
     plain.load_state_dict({name.removeprefix("stack."): weight for name, weight in weights})
@@ -458,7 +459,7 @@ def first_guesses(encoder, text):
 
 
 # %%
-plain = poured_into(PlainBert(course.encoder.config), course.encoder)
+plain = with_weights_of(course.encoder, PlainBert(course.encoder.config))
 sentence = "the function returns a new [MASK] of the same shape ."
 print("plain:  ", first_guesses(plain, sentence))
 library = predict_masked(course.model, course.tokenizer, sentence, top=3)
@@ -470,16 +471,16 @@ print("library:", [word for word, _ in library])
 
 # %%
 try:
-    mine = poured_into(PlainBert(course.encoder.config, attend=my_attention), course.encoder)
-    print("yours:  ", first_guesses(mine, sentence))
+    my_bert = with_weights_of(course.encoder, PlainBert(course.encoder.config, attend=my_attention))
+    print("yours:  ", first_guesses(my_bert, sentence))
 except (AttributeError, TypeError):
     print("my_attention is not written yet: answer exercise 02.2 above, then run this cell again")
 
 # %% [markdown]
 # ### The same in the library
 #
-# The library's encoder is the same, with replaceable parts: other embeddings (ALBERT), another attention (DeBERTa), another stack of blocks, or a faster kernel. It
-# can also skip unused outputs (`output_positions`), and it checks its inputs. None of this changes a result. Compare its block with the plain one:
+# The library's encoder computes the same, but its parts can be replaced: by other embeddings (ALBERT), another attention (DeBERTa), another stack of blocks,
+# or a faster kernel. It can also skip unused outputs (`output_positions`), and it checks its inputs. Compare its block with the plain one:
 
 # %%
 from course_lib.encoder import Block, Pooler
@@ -488,7 +489,7 @@ show(Block, Pooler)
 
 # %% [markdown]
 # The **pooler**, a dense layer and tanh, reads the vector of `[CLS]` for tasks about whole inputs. `[CLS]` means what training teaches it; untrained, it summarises
-# nothing. `show(Encoder)` shows the rest.
+# nothing. The rest is in `course_lib/encoder.py`.
 #
 # ### Two heads
 #
@@ -508,9 +509,9 @@ show(MaskedLMHead, PairHead)
 # cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason is that later use has no `[MASK]`, and a model that never had to
 # predict a visible word might make good vectors for gaps only.
 #
-# They tested this themselves (appendix C.2, on *development sets*: texts held out to choose settings). *MNLI* asks whether one sentence follows logically from
-# another, *NER* which words are names of persons, places or firms. *Fine-tuned* means that all of BERT is trained further on the task; *frozen*, that BERT
-# stays as it is and only a small model on top learns.
+# They tested this themselves (appendix C.2, on *development sets*: texts held out to choose settings). *MNLI* asks whether one sentence follows logically
+# from another, *NER* which words are names of persons, places or organisations. *Fine-tuned* means that all of BERT is trained further on the task; *frozen*,
+# that BERT stays as it is and only a small model on top learns.
 #
 # | `[MASK]`, random, unchanged | MNLI, fine-tuned | NER, fine-tuned | NER, frozen |
 # |---|---|---|---|
@@ -519,7 +520,7 @@ show(MaskedLMHead, PairHead)
 # | 80, 0, 20 | 84.4 | 95.2 | 94.7 |
 # | 0, 100, 0 | 83.6 | 94.9 | 94.6 |
 #
-# **Fine-tuned models hardly differ: they adapt to text without `[MASK]`. Frozen vectors suffer most from training with `[MASK]` only.**
+# **With `[MASK]` only, fine-tuned models lose at most half a point, frozen vectors almost one.** (The paper gives no spread over runs.)
 #
 # At a selected position the model may see `[MASK]`. But it cannot tell apart a word that was kept, a word that was never selected and, unless the sense reveals
 # it, a word that was replaced. So it cannot fully trust any word.
@@ -535,8 +536,8 @@ def my_mask(input_ids, selected, mask_id, vocab_size, generator):
 check("02.3", my_mask)
 
 # %% [markdown]
-# The positions are selected before it is decided what they become, as in BERT's own code. `special` holds the ids printed above; `special.never_masked` lists those
-# that must not be selected.
+# As in BERT's own code, the positions are selected first; what they become is decided afterwards. `special` holds the ids printed above;
+# `special.never_masked` lists those that must not be selected.
 #
 # {{exercise:02.4}}
 
@@ -549,9 +550,9 @@ def my_choose(input_ids, special, rate, max_predictions, generator):
 check("02.4", my_choose)
 
 # %% [markdown]
-# The library never stores a mask: it is a function of seed, epoch and example. `random_bits` is a *counter-based* random number generator, a hash of these
-# three, of the position and of the number's use; `as_uniform` turns the hash into a number from 0 to 1. The function below is the readable version; a faster
-# one gives the same masks for a whole batch.
+# The library never stores a mask: it is a function of seed, epoch and example. `random_bits` is a *counter-based* random number generator: it hashes these
+# three, the position, and what the number is for. `as_uniform` turns the hash into a number from 0 to 1. The function below is the readable version; a
+# faster one gives the same masks for a whole batch.
 
 # %%
 from course_lib.kernels.masking import mask_tokens_reference
@@ -606,26 +607,25 @@ from course_lib.objectives.next_sentence import next_sentence_loss
 show(pretraining_loss, next_sentence_loss, masked_loss_reference, masked_loss)
 
 # %% [markdown]
-# The last two compute the same loss. One gives every position V logits and then ignores 85 of 100; the other picks the selected positions *before* the large
-# matrix, as BERT's own code does. Loss and gradients are the same, at far less work.
+# The last two compute the same loss. `masked_loss_reference` gives every position V logits and then ignores 85 of 100. `masked_loss` picks the selected
+# positions *before* the large matrix, as BERT's own code does: loss and gradients are the same, at far less work.
 #
 # Summing over positions has a cost: **the hidden words of a sequence are predicted independently.** In *new [MASK] [MASK]*, the first gap may be *york* or *orleans*
 # and the second *city* or *times*; the loss never asks whether the two guesses fit each other. (XLNet, in page 01's tree, was designed to fix this.)
 
 # %% [markdown]
-# Here is a worked example of both tasks: two sequences, with what must be predicted under each.
+# Here is a worked example of both tasks: two sequences, with the targets underneath.
 
 # %%
-one = "[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]"
-tokens_row(one.split(), labels=["IsNext", *[""] * 4, "noon", "", "", "hull", *[""] * 4])
+first_example = "[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]"
+tokens_row(first_example.split(), labels=["IsNext", *[""] * 4, "noon", "", "", "hull", *[""] * 4])
 
 # %%
-two = "[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]"
-tokens_row(two.split(), labels=["NotNext", *[""] * 9, "warm", "", ""])
+second_example = "[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]"
+tokens_row(second_example.split(), labels=["NotNext", *[""] * 9, "warm", "", ""])
 
 # %% [markdown]
-# *In the first, B follows A; in the second, B comes from elsewhere. The MLM loss is the mean over **three** words (N = 3), the NSP loss the mean over **two** pairs
-# (B = 2), and the total is their sum.*
+# *The MLM loss is the mean over **three** words (N = 3), the NSP loss the mean over **two** pairs (B = 2), and the total is their sum.*
 #
 # The loss of a pair is −log P(**its own** label). A common mistake is to take −log P(IsNext) for every pair. On a NotNext pair that pulls the wrong way:
 
@@ -689,12 +689,12 @@ compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
 
 # %%
 try:
-    real = load_pretrained("all-MiniLM-L6-v2")
-    encoder, tokenizer = real.encoder.eval(), real.tokenizer
-    print(f"found in: {real.source}; SHA-256 {real.sha256[:12]}… as published")
+    minilm = load_pretrained("all-MiniLM-L6-v2")
+    encoder, tokenizer = minilm.encoder.eval(), minilm.tokenizer
+    print(f"found in: {minilm.source}; SHA-256 {minilm.sha256[:12]}… as published")
 except FileNotFoundError as missing:
     print(missing)
-    encoder, tokenizer = bert("mini", vocab_size=words.vocab_size).eval(), words
+    encoder, tokenizer = bert("mini", vocab_size=world_tokenizer.vocab_size).eval(), world_tokenizer
 print(f"{count_parameters(encoder):,} parameters, {encoder.config.num_layers} layers")
 
 # %%
@@ -704,9 +704,9 @@ text = "the heron waited by the bank until the river was quiet."
 ids = torch.tensor([[tokenizer.special.cls, *tokenizer.encode(text), tokenizer.special.sep]])
 reference = to_transformers(encoder, attention="eager").eval()
 with torch.no_grad():
-    ours = encoder(ids, output_hidden_states=True).hidden_states
-    theirs = reference(ids, output_hidden_states=True).hidden_states
-for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+    library_states = encoder(ids, output_hidden_states=True).hidden_states
+    reference_states = reference(ids, output_hidden_states=True).hidden_states
+for layer, (a, b) in enumerate(zip(library_states, reference_states, strict=True)):
     print(f"after layer {layer}: {tuple(a.shape)}, largest difference {(a - b).abs().max():.1e}")
 
 # %% [markdown]
@@ -716,8 +716,8 @@ for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
 #
 # The view shows MiniLM's attention weights over the sentence. Choose a layer and a head; point at a token to see its own lines. It opens on layer 1, head 3:
 # what does each token read there? Then look at three more: a head that often reads the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer
-# 1, head 5), and one that reads hardly anything but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here,
-# perhaps because they find nothing better. (In BERT itself many heads do so with `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
+# 1, head 5), and one that reads hardly anything but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here.
+# (In BERT itself many heads do so with `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
 
 # %%
 pieces = [tokenizer.token(i) for i in ids[0].tolist()]
@@ -728,19 +728,20 @@ attention_view(encoder, ids, pieces, layer=1, head=3 if encoder.config.num_heads
 # after `[CLS]` reads the one before it.*
 
 # %% [markdown]
-# Does `bank` read `river`, or whatever is three positions later? Swap the noun and see what weight that head gives it:
+# Does `bank` read `river`, or whatever is three positions later? Swap the noun and see what weight layer 1, head 5 gives it:
 
 # %%
+bank_position, noun_position = 6, 9
 for noun in ("river", "water", "stream", "money", "clerk", "table"):
-    swapped = torch.tensor([[tokenizer.special.cls, *tokenizer.encode(text.replace("river", noun)), tokenizer.special.sep]])
+    swapped_ids = torch.tensor([[tokenizer.special.cls, *tokenizer.encode(text.replace("river", noun)), tokenizer.special.sep]])
     with torch.no_grad():
-        first_layer = encoder(swapped, output_attentions=True).attentions[0]  # (1, A, T, T)
-    print(f"bank reads {noun:7}{first_layer[0, min(5, encoder.config.num_heads) - 1, 6, 9]:.2f}")
+        first_layer = encoder(swapped_ids, output_attentions=True).attentions[0]  # (1, A, T, T)
+    print(f"bank reads {noun:7}{first_layer[0, min(5, encoder.config.num_heads) - 1, bank_position, noun_position]:.2f}")
 
 # %% [markdown]
-# **The head reads the word, not its position: here words of water get much weight, the others next to none.** A view alone could not show that; it took a
-# control. Attention weights say what was collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*, arXiv 1902.10186; and a
-# reply, arXiv 1908.04626).
+# **In this sentence the weight follows the word, not the position: words of water get much of it, the others next to none.** A view alone could not show
+# that; it took a control. Attention weights say what was collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*,
+# arXiv 1902.10186; and a reply, arXiv 1908.04626).
 #
 # **bertviz**, a tool many papers use, shows the same weights. It counts layers and heads from 0 and marks heads by colour.
 
@@ -773,7 +774,7 @@ embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quie
 masking_playground(tokenizer)
 
 # %% [markdown]
-# *Hatched: [MASK]. Outlined twice: a random token. Dotted: selected, but left as it is.*
+# *A hatched box is [MASK], a box outlined twice a random token, a dotted box a selected token left as it is.*
 
 # %% [markdown]
 # ### The rule, counted
@@ -787,17 +788,17 @@ from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
 material = prepare(LIVE, world)
 print(f"{len(material.train):,} pairs from {LIVE.stories:,} stories, {material.train.padding_share:.0%} padding")
 
-done = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
-real = 3 * int(material.train.attention_mask.sum())
-kinds = {"became [MASK]": 1, "became a random word": 2, "selected, left as it is": 3}
+actions = torch.cat([mask_sequences(material.train, special, seed=0, epoch=e).done for e in range(3)])
+real_tokens = 3 * int(material.train.attention_mask.sum())
+action_codes = {"became [MASK]": 1, "became a random word": 2, "selected, left as it is": 3}
 bar_chart(
-    {name: 1000 * int((done == kind).sum()) / real for name, kind in kinds.items()},
+    {name: 1000 * int((actions == code).sum()) / real_tokens for name, code in action_codes.items()},
     expected={"became [MASK]": 120, "became a random word": 15, "selected, left as it is": 15},
     title="Of 1,000 pieces", y_title="pieces",
 )  # fmt: skip
 
 # %% [markdown]
-# *Bars: counted. Marks: expected, 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So the model sees 120 as [MASK], not 150.*
+# *Bars show what was counted, marks what is expected: 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So about 120 become [MASK], not 150.*
 
 # %% [markdown]
 # ### Real English
@@ -813,9 +814,9 @@ documents = [[tokenizer.encode(s) for s in d] for d in corpus.documents[:60]]
 packed = pack_documents(documents, tokenizer.special, length=128)
 print(f"{len(corpus.paragraphs)} paragraphs, packed into {len(packed)} sequences, {packed.padding_share:.1%} padding")
 
-row = mask_sequences(packed[:1], tokenizer.special, seed=2)
-shown = 40
-tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.action[0, :shown].tolist())
+masked = mask_sequences(packed[:1], tokenizer.special, seed=2)
+input_ids, actions_here = masked.input_ids[0, :40].tolist(), masked.action[0, :40].tolist()
+tokens_row([tokenizer.token(i) for i in input_ids], actions_here)
 
 # %% [markdown]
 # *The start of a sequence of documentation, masked by the same function as the micro-world's stories.*
@@ -833,24 +834,23 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 # %%
 from course_lib.text import english
 
-everything, ranks = course.tokenizer.vocab_size, []
+vocab_size, ranks = course.tokenizer.vocab_size, []
 for blank in english.blanks():
-    guesses = predict_masked(course.model, course.tokenizer, blank.text, top=everything)
+    guesses = predict_masked(course.model, course.tokenizer, blank.text, top=vocab_size)
     guesses = [word for word, _ in guesses]
     ranks.append(1 + guesses.index(blank.word) if blank.word in guesses else float("inf"))
     print(f"{blank.text}\n    {blank.word}: rank {ranks[-1]}; first {', '.join(guesses[:3])}")
-for most in (1, 5):
+for k in (1, 5):
     print(
-        f"the writer's word within the first {most}: {sum(r <= most for r in ranks) / len(ranks):.0%} of {len(ranks)}"
+        f"the writer's word within the first {k}: {sum(r <= k for r in ranks) / len(ranks):.0%} of {len(ranks)}"
     )
 
 # %% [markdown]
-# *All sentences, unselected. Rank inf: the word is not one piece of the vocabulary, so it cannot fill one blank.*
+# *These are all the sentences; none was left out. Rank inf means that the word is not one piece of the vocabulary, so it cannot fill one blank.*
 #
 # Read the misses one by one. Where another word fits just as well, the count is unfair to the model. Where the first guess suits the grammar but misses the sense,
-# it is fair: a small model knows which words often occur here, and little of what is meant. The kitchen shelf is meant to fail: documentation does not speak of
-# kitchens, and a model knows of the world only what its text says. The {{number:len(english.blanks())}} sentences illustrate the model but measure nothing; lecture
-# 03 measures it on held-out text.
+# it is fair. The kitchen shelf is meant to fail: documentation does not speak of kitchens. The {{number:len(english.blanks())}} sentences illustrate the model
+# but measure nothing; lecture 03 measures it on held-out text.
 
 # %% [markdown]
 # ## Measure it
@@ -860,7 +860,7 @@ for most in (1, 5):
 # (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
 # trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.
 #
-# Besides size, batch, learning rate and dropout (none), one number differs from BERT's: the random initialisation has a standard deviation of
+# Besides size, length, batch, learning rate, schedule and dropout (none), the random initialisation differs from BERT's: its standard deviation is
 # {{number:LIVE.initializer_range}}, not 0.02. A sum over H inputs grows like √H: 0.02 · √{{number:BASE.hidden_size}} = {{number:0.02 * BASE.hidden_size**0.5:.2f}}
 # in BERT-base, and {{number:LIVE.initializer_range}} · √128 = {{number:LIVE.initializer_range * 128**0.5:.2f}} here. With 0.02 at 128 units the same steps close
 # only a third of the gap (a single run; the data sheet in `data/` lists what else was tried).
@@ -882,9 +882,9 @@ print(f"{count_parameters(model):,} parameters, {steps:,} steps of {LIVE.batch_s
 # NSP loss is ln 2, as at chance. A loss far above suggests a wrong initialisation; one far below, that the input contains the answer.
 
 # %%
-first = batches(0)
+first_batch = batches(0)
 with torch.no_grad():
-    losses = pretraining_loss(model(**first.inputs), first.targets)
+    losses = pretraining_loss(model(**first_batch.inputs), first_batch.targets)
 print(f"MLM {losses['mlm']:.2f} nats, ln {special.vocab_size} = {log(special.vocab_size):.2f}")
 print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 
@@ -908,10 +908,10 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 # whole story can.
 
 # %%
-told = material.heldout_stories.stories[4]
-begins, goes_on, hidden_word = told.with_gap("repeated")
-watch = WatchWord(words, begins, second=goes_on, truth=hidden_word)
-print(f"{begins}\n{goes_on}\nhidden: {hidden_word}")
+watched_story = material.heldout_stories.stories[4]
+first_half, second_half, hidden_word = watched_story.with_gap("repeated")
+watch = WatchWord(world_tokenizer, first_half, second=second_half, truth=hidden_word)
+print(f"{first_half}\n{second_half}\nhidden: {hidden_word}")
 
 # %%
 curve = AccuracyCurve(material, steps, evaluations=8)
@@ -955,9 +955,9 @@ hits = {
     "oracle": torch.tensor([oracle.best(stories.stories[i], s, w) == stories.stories[i].words[s][w] for i, s, w in positions]),
 }
 levels = {name: right.float().mean().item() for name, right in hits.items()}
-reached = curve.points[-1]["masked_accuracy"]
-print({name: f"{level:.1%}" for name, level in levels.items()}, f"model {reached:.1%}")
-print(f"fraction of the gap between counting and knowing closed: {gap_closed(reached, levels):.0%}")
+model_accuracy = curve.points[-1]["masked_accuracy"]
+print({name: f"{level:.1%}" for name, level in levels.items()}, f"model {model_accuracy:.1%}")
+print(f"fraction of the gap between counting and knowing closed: {gap_closed(model_accuracy, levels):.0%}")
 
 # %%
 result = read_result("02_pretraining")
@@ -969,31 +969,31 @@ accuracy_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The model passes the count model about half-way through its run, or sooner.* **The long run, with about {{number:times_the_reading}} times the reading, comes
-# close to the oracle.**
+# *The model passes the count model about half-way through its run, or sooner.* **The long run reads about {{number:times_the_reading}} times as many sequences
+# (of the same stories, again and again) and closes most of the gap.**
 
 # %% [markdown]
-# One run is an anecdote. The next cell shows the live recipe with other seeds (for initialisation, masks and order), the long run, and a control: the live recipe
-# with *uniform attention*. There all queries stay zero, so that each head takes the plain mean of all positions. (These are stored results, made by `python -m
-# course_lib.teaching.results 02`; sd is the standard deviation over n seeds.)
+# One run is an anecdote. The next cell shows the live recipe with several seeds (for initialisation, masks and order), the long run, and a control: the live
+# recipe, its learning rate unchanged, with *uniform attention*. There all queries stay zero, so that each head takes the plain mean of all positions.
+# (These are stored results, made by `python -m course_lib.teaching.results 02`; sd is the standard deviation over n seeds.)
 
 # %%
 from course_lib.lectures.lecture_02.experiments import outcome
 from course_lib.teaching.results import in_words
 
 for run, recipe in result["recipes"].items():
-    found = outcome(result, run)
+    by_seed = outcome(result, run)
     print(
-        f"{run}, {recipe['steps']:,} steps: gap closed {in_words(found['gap_closed'])}, "
-        f"NSP accuracy {in_words(found['pair_accuracy'])}"
+        f"{run}, {recipe['steps']:,} steps: gap closed {in_words(by_seed['gap_closed'])}, "
+        f"NSP accuracy {in_words(by_seed['pair_accuracy'])}"
     )
 control = read_result("02_controls")["runs"]["uniform attention"]
-masked, pairs = ([run[name] for run in control] for name in ("masked_accuracy", "pair_accuracy"))
-print(f"uniform attention: masked-token accuracy {in_words(masked)}, NSP accuracy {in_words(pairs)}")
+masked_accuracies, pair_accuracies = ([run[name] for run in control] for name in ("masked_accuracy", "pair_accuracy"))
+print(f"uniform attention: masked-token accuracy {in_words(masked_accuracies)}, NSP accuracy {in_words(pair_accuracies)}")
 
 # %% [markdown]
 # **Uniform attention does worse than counting two neighbours**: it recovers {{number:percent(runs('02_controls', 'masked_accuracy', 'uniform attention'))}} of the
-# words, the count model {{number:level_of('count_model')}}. For NSP the mean of the words is almost enough, with
+# words, the count model (whose neighbours are never masked) {{number:level_of('count_model')}}. In NSP it still reaches
 # {{number:percent(runs('02_controls', 'pair_accuracy', 'uniform attention'))}} (more on this below).
 #
 # ### What kind of word?
@@ -1015,17 +1015,17 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
     print(f"{kind:12}{kind_of.count(kind):6}" + "".join(f"{value:13.1%}" for value in values))
 
 # %% [markdown]
-# *Masked-token accuracy; the most frequent kind first. Gap closed as above, from the count model to the oracle.*
+# *The table shows masked-token accuracy, the most frequent kind first. The gap runs from the count model to the oracle, as above.*
 #
-# **Function words are solved, and free words nearly so: the model is close to their low ceiling. It lags on words that must be looked up elsewhere in the
-# story: repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are recovered, and
-# hardly more could be.
+# **In this run function words are solved, and free words nearly so: the model is close to their low ceiling. It lags on words that must be looked up elsewhere
+# in the story: repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are
+# recovered, and hardly more could be.
 
 # %% [markdown]
 # ### The watched word
 
 # %%
-prediction_slider(watch.snapshots, f"{begins} {goes_on}", truth=hidden_word)
+prediction_slider(watch.snapshots, f"{first_half} {second_half}", truth=hidden_word)
 
 # %% [markdown]
 # *Move the slider through the training. At first frequent words lead, then words that fit the frame, and in the end names; the name that the story has mentioned
@@ -1034,45 +1034,45 @@ prediction_slider(watch.snapshots, f"{begins} {goes_on}", truth=hidden_word)
 # %% [markdown]
 # ### Does B follow A, and is that hard?
 #
-# This was the third guess. The bag-of-words baseline is a logistic regression, one dense layer with two answers, trained on the same pairs. It sees only which words
-# occur in both passages: no order, no grammar. For comparison, a stored result has real text: pairs of passages from the documentation of Python packages, tested on
-# other modules.
+# This was the third guess. The bag-of-words baseline is a logistic regression, one dense layer with two answers, trained on the same pairs. It sees which words
+# occur in both passages, and how many: no order, no grammar. A stored result has real text for comparison: passages of the documentation of Python packages,
+# tested on other modules.
 
 # %%
 from course_lib.train.baselines import bag_of_words_accuracy
 
-bag = bag_of_words_accuracy(material.train, material.heldout_pairs, special)
+bag_accuracy = bag_of_words_accuracy(material.train, material.heldout_pairs, special)
 people = [row["name"] for table in ("people", "guests") for row in world.grammar.tables[table]]
-names = [id for name in people for id in words.encode(name)]
-nameless = bag_of_words_accuracy(material.train, material.heldout_pairs, special, without=names)
+names = [id for name in people for id in world_tokenizer.encode(name)]
+without_names = bag_of_words_accuracy(material.train, material.heldout_pairs, special, without=names)
 nsp_accuracy = curve.points[-1]["pair_accuracy"]
-always = material.heldout_pairs.next_sentence_label.float().mean().item()
+not_next = material.heldout_pairs.next_sentence_label.float().mean().item()
 for length, row in read_result("02_controls")["documentation"].items():
     print(f"documentation, {length:>3} tokens: majority class {row['majority']:.1%}, bag {row['bag']:.1%} ({row['pairs']:,} pairs)")
 bar_chart(
-    {"majority class": max(always, 1 - always), "bag of<br>shared words": bag,
-     "the same bag,<br>without names": nameless, "our model": nsp_accuracy},
+    {"majority class": max(not_next, 1 - not_next), "bag of<br>shared words": bag_accuracy,
+     "the same bag,<br>without names": without_names, "our model": nsp_accuracy},
     percent=True, title="NSP on held-out pairs of stories", y_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *Names of persons help a little, because a person occurs in several passages. Without names, the words of the topic are still enough for most pairs.*
+# *Names of persons help the bag a little. Without them, the other shared words are still enough for most pairs. Our model's seeds lie around the full bag.*
 #
-# **In the stories NSP hardly requires reading. In real text shared words help much, but leave more to do**: at 128 tokens the bag reaches
-# {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
+# **In the stories our model's NSP accuracy shows no more than shared words can give. In real text they help much, but solve less**: at 128 tokens the bag
+# reaches {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
 
 # %% [markdown]
-# Topic alone solves much of NSP. Later members of the family drop the task (RoBERTa) or make it harder by swapping two passages of the *same* text (ALBERT).
-# BERT's authors removed it in an ablation, too; their numbers are below.
+# Later members of the family drop NSP (RoBERTa) or make it harder by swapping two passages of the *same* text (ALBERT). What BERT's authors lost without it
+# stands below.
 
 # %%
-print(f"{'':24}{'you said':>12}{'measured':>12}")
-measured = {
-    "masked of 1,000": f"{1000 * int((done == 1).sum()) / real:.0f}",
-    "fraction of the gap": f"{gap_closed(reached, levels):.0%}",
-    "bag of words, NSP": f"{bag:.0%}",
+print(f"{'':24}{'your guess':>12}{'measured':>12}")
+measurements = {
+    "masked of 1,000": f"{1000 * int((actions == 1).sum()) / real_tokens:.0f}",
+    "fraction of the gap": f"{gap_closed(model_accuracy, levels):.0%}",
+    "bag of words, NSP": f"{bag_accuracy:.0%}",
 }
-for name, value in measured.items():
+for name, value in measurements.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>12}{value:>12}")
 
 # %% [markdown]
@@ -1086,42 +1086,42 @@ for name, value in measured.items():
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs (16 chips), large on 16 (64 chips); four days each |
 #
-# Sources: the paper, sections 3.1 and A.2; † from the released code. Two of the paper's figures are arithmetically wrong: 256 × 512 is {{number:tokens_a_step}}
+# Sources: the paper, sections 3.1 and A.2; † from the released code. Two of the paper's figures contradict its settings: 256 × 512 is {{number:tokens_a_step}}
 # tokens a batch, not 128,000; and with nine of ten steps at length 128, a million steps make about {{number:epochs():.1f}} epochs, not 40.
 #
-# Three weaknesses that the rest of the family addresses are already visible: the training recipe was hardly tuned, the model is large for what it does, and
-# only 15% of the positions enter the MLM loss at each step.
+# The rest of the family takes up three points: the training recipe (RoBERTa), the number of parameters (ALBERT, DistilBERT), and that only 15% of the
+# positions enter the MLM loss at each step (ELECTRA).
 #
 # ### What mattered, by the authors' own ablations
 #
-# An ablation trains again with one part left out. Each model was then fine-tuned on labelled tasks: MNLI (does one
-# sentence follow logically from another?), QNLI (does this sentence answer the question?),
-# MRPC (do two sentences mean the same?), SST-2 (is the review good?), SQuAD (find the answer in a text).
+# An ablation trains again with one part left out. Each model was then fine-tuned on labelled tasks: MNLI and SQuAD (explained above),
+# QNLI (does this sentence answer the question?), MRPC (do two sentences mean the same?), SST-2 (is the review good?).
 
 # %% tags=["nbval-check-output"]
 import tomllib
 
 from course_lib.files import data_path
 
-printed = tomllib.loads(data_path("papers", "bert.toml").read_text(encoding="utf-8"))
-ablation = printed["ablation_tasks"]
+paper = tomllib.loads(data_path("papers", "bert.toml").read_text(encoding="utf-8"))
+ablation = paper["ablation_tasks"]
 print(f"{'change, development set':34}", *(f"{task:>8}" for task in ablation["columns"]))
 for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
     changes = [after - before for after, before in zip(ablation[name], ablation["full"])]
     print(f"{name.replace('_', ' '):34}", *(f"{change:+8.1f}" for change in changes))
 
 # %% [markdown]
-# *Change in points against the full BERT-base (paper, Table 5).* Removing NSP costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
+# *Change in points against the full BERT-base (paper, Table 5, without a spread; on MRPC the authors' README reports 84% to 88% from run to run).*
+# Removing NSP costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
 # {{number:lost('no_nsp', 'MNLI-m')}} on MNLI. If the model also reads only from left to right, it loses most on SQuAD and MRPC, and a recurrent layer on top (BiLSTM) recovers
-# only part of the loss on SQuAD. Size helps on every task of Table 6, even with only 3,600 examples (MRPC). Without any fine-tuning, the concatenated last four
-# layers of a frozen BERT come within 0.3 points of the fine-tuned one on named entities (Table 7: {{number:printed('bert')['features']['concatenated_last_four']}}
-# against {{number:printed('bert')['features']['fine_tuned']}}).
+# only part of the loss on SQuAD. Size helps on every task of Table 6, even with only 3,600 examples (MRPC). With a BiLSTM trained on top, the concatenated last
+# four layers of a frozen BERT come within 0.3 points of the fine-tuned one on named entities (Table 7, development F1:
+# {{number:printed('bert')['features']['concatenated_last_four']}} against {{number:printed('bert')['features']['fine_tuned']}}).
 
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source. On a first reading, skip three: the optimiser's
-# details, Adam and decay, and a span's score, which lecture 03 explains.
+# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source. On a first reading, skip three lines: those
+# on Adam, on weight decay and on a span's score, which lecture 03 explains.
 
 # %%
 claims_table("02")
@@ -1181,4 +1181,4 @@ quiz("02")
 #   this page; tables 5 to 7 are the ablations.
 # - Vaswani et al. (2017), *Attention Is All You Need*, arXiv 1706.03762, section 3: the block.
 # - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: the same architecture, trained with care.
-# - Wang et al. (2020), *MiniLM*, arXiv 2002.10957: how the real weights on this page were made small.
+# - Wang et al. (2020), *MiniLM*, arXiv 2002.10957: how the model behind this page's real weights was made.

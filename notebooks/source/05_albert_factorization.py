@@ -20,7 +20,8 @@
 #
 # You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked language
 # modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's tables report fine-tuned models (lecture 03);
-# the bag-of-words baselines are logistic regressions over words. Nothing is downloaded.
+# the bag-of-words baselines are logistic regressions over words. Nothing is downloaded, except MiniLM's weights where
+# they are not installed.
 #
 # {{parts}}
 
@@ -47,7 +48,8 @@ from course_lib.lectures.lecture_05.views import (
 #
 # Write down three guesses before you go on.
 #
-# 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}. How many times faster does ALBERT-base encode a text?
+# 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}.
+#    How many times faster does ALBERT-base encode a text?
 # 2. A block has two halves: attention and feed-forward. In the paper's measurements, one of them can be shared among
 #    all layers at almost no cost. Which?
 # 3. A task: are two neighbouring passages of a story in order, or swapped? What accuracy does a bag-of-words baseline
@@ -61,8 +63,8 @@ my_guesses = {"times faster": ..., "half to share": ..., "accuracy on swapped pa
 #
 # ### An embedding matrix in two factors
 #
-# BERT gives each of V tokens a row of H numbers, V·H in all. ALBERT gives each a short row of E numbers, and one matrix
-# E×H makes every short row long: V·E + E·H. With V = 30,000, H = 768 and E = 128:
+# BERT gives each of the V tokens in its vocabulary a row of H numbers, V·H in all. ALBERT gives each a short row of E
+# numbers, and one matrix E×H makes every short row long: V·E + E·H. With V = 30,000, H = 768 and E = 128:
 
 # %% tags=["nbval-check-output"]
 V, H, E = 30_000, 768, 128
@@ -76,26 +78,27 @@ factors_picture()
 # *The three matrices, turned on their side and drawn to one scale. The area is the number of weights. The matrix that
 # makes the rows long again is the small mark at the bottom.*
 #
-# Why can the row be so short? A token's own vector contains nothing about its neighbours: "bank" has one row, whatever
-# the sentence. Everything that depends on the sentence is computed later, at width H. So H should be large, but E need
-# not be.
+# Why may the row be so short? The authors argue: a token's own vector contains nothing about its neighbours ("bank" has
+# one row, whatever the sentence). Everything that depends on the sentence is computed later, at width H. So H should be
+# large, but E need not be.
 #
-# But the rows must be *trained* short. Could you cut a finished matrix instead? Take a trained one, MiniLM's with 384
-# numbers for each token. Its singular values say what fraction of its squared norm the E strongest directions keep:
+# Could you cut a finished matrix instead? Take that of MiniLM, a small trained BERT with 384 numbers for each token. Its
+# singular values say what fraction of its squared norm the E strongest directions keep (if all were equal: E/384):
 
 # %%
 try:
-    trained = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this needs real weights").encoder.embeddings.token
-    squares = torch.linalg.svdvals(trained.weight.detach()).square().cumsum(0)
+    embeddings = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this needs real weights").encoder.embeddings.token
+    squares = torch.linalg.svdvals(embeddings.weight.detach()).square().cumsum(0)
     print(", ".join(f"E = {E}: {squares[E - 1] / squares[-1]:.0%}" for E in (64, 128, 256)))
-except FileNotFoundError as missing:
-    print(missing)
+except FileNotFoundError as error:
+    print(error)
 
 # %% [markdown]
-# **This matrix, trained wide, cannot be cut without losing much of its norm**: it uses many directions. ALBERT trains
-# with only E from the start.
+# **This matrix, trained wide, cannot be cut without losing much of its norm** (what that costs on a task, we did not
+# measure).
 #
-# Check a toy example on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
+# Check a toy example on paper: three tokens, E = 2, H = 3. The vector of token 2 (counted from 0) is its short row times
+# the matrix.
 
 # %% tags=["nbval-check-output"]
 table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])  # V×E
@@ -107,19 +110,19 @@ except RuntimeError as error:
     print(str(error).split("\n")[0])
 
 # %% [markdown]
-# The order of the factors matters: the other way round, the shapes do not fit.
+# The other way round, the shapes do not fit.
 #
 # ### One block, twelve times
 #
 # A block of base size has {{number:block}} weights. Twelve blocks have
 # {{number:millions(base().num_layers * block())}}. One block, used twelve times, has {{number:millions(block())}}. And
-# the *FLOPs*? Each of the twelve times, every one of these weights is multiplied with every token.
+# the *FLOPs*? The block runs twelve times, and each time it multiplies every token's vector by all these weights.
 #
 # ### Swapped or not
 #
 # *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* If you swap the two, a reader notices, since
-# "later" and "it" refer back. Yet both passages still speak of a kettle and tea. So topic can solve NSP (does B come
-# from another document?), but not this task, **sentence-order prediction** (SOP). Label 0 means in order, label 1
+# "later" and "it" refer back. Yet the topic is the same in either order. So topic can help with NSP (does B come from
+# another document?), but not with this task, **sentence-order prediction** (SOP). Label 0 means in order, label 1
 # swapped.
 #
 # ## Try it
@@ -163,7 +166,7 @@ show(FactorisedEmbeddings)
 #
 # BERT's stack applies its blocks one after the other. ALBERT's has a *plan* that names, for each layer, the block that
 # attends and the block that feeds forward. BERT's own plan would be (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0),
-# twelve times. With "attention" only the first half is shared, with "feed_forward" only the second.
+# twelve times. The option "attention" shares only the first half of a block, "feed_forward" only the second.
 
 # %%
 from course_lib.encoder import Stack
@@ -187,8 +190,8 @@ show(albert_encoder)
 #
 # A document is cut into chunks, and each chunk into two segments, as for NSP. Then each pair is swapped with
 # probability one half, and what does not fit into the sequence is cut off. A *segment* has several sentences, not one.
-# The released code has a quirk: a chunk of one sentence gets a random partner and the label 1. Our code leaves such
-# chunks out, unless you ask for `as_released`.
+# The released code has a quirk: a chunk of one sentence gets a B from another document and the label 1. Our code leaves
+# such chunks out, unless you ask for `as_released`.
 
 # %%
 from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
@@ -198,9 +201,8 @@ show(ordered_pairs_of_document, sentence_order_loss)
 # %% [markdown]
 # ### What the lengths give away
 #
-# Swap first, *then* shorten. This order looks arbitrary, but it decides whether the objective is worth anything. Tokens
-# are removed from the longer segment until both fit; if both are equally long, B loses one. Take two sentences of 40
-# tokens and room for 61:
+# Swap first, *then* shorten. The other order can give the answer away. Tokens are removed from the longer segment until
+# both fit; if both are equally long, B loses one. Take two segments of 40 tokens and room for 61:
 
 # %%
 import random
@@ -214,25 +216,25 @@ print("swapped, then shortened:  in order", tuple(map(len, in_order)), " swapped
 
 # %% [markdown]
 # In the first line the longer segment reveals the order without a word being read. How much do lengths reveal on real
-# text? Below, a classifier guesses the order of segments of documentation from their two lengths alone. (The third way,
-# "cut from either end", is explained after the cell.)
+# text? Below, a logistic regression guesses the order of two segments from their lengths alone. The text is the
+# documentation of Python packages. (The third way, "cut from either end", is explained after the cell.)
 
 # %%
 from course_lib.lectures.lecture_05.experiments import outcome
 from course_lib.teaching.results import in_words, read_result
 
 lengths = read_result("05_lengths")
-for length, guessed in lengths["guessed"].items():
-    print(f"{length:>4} tokens:", ", ".join(f"{way} {accuracy:.1%}" for way, accuracy in guessed.items()))
+for length, accuracies in lengths["guessed"].items():
+    print(f"{length:>4} tokens:", ", ".join(f"{way} {accuracy:.1%}" for way, accuracy in accuracies.items()))
 print("\nA small BERT after", lengths["recipes"]["shortened, then swapped"]["steps"], "steps, on sentences of random words:")
 for way, runs in outcome(lengths, "SOP").items():
     print(f"  {way:28}{in_words(runs)}")
 
 # %% [markdown]
-# *The same documents, cut in three ways; chance level is 50%.* The lower half shows why it matters: there a random word
-# replaces every word, so only the lengths are left, and a Transformer learns to use them within
-# {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have praised it for
-# understanding the order of sentences.
+# *The same documents, cut in three ways; chance level is 50%. Longer sequences reveal less.* In the lower half (32
+# tokens) a random word replaces every word, so only the lengths are left. If pairs are shortened first, a Transformer
+# learns to use them within {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have
+# praised it for understanding order.
 #
 # ALBERT's code swaps first. At 32 tokens the lengths still reveal a little. The last sentence of a chunk is the one
 # that fills it, so it tends to be longer, and it is always in the later segment. Our code therefore cuts half of the
@@ -241,7 +243,7 @@ for way, runs in outcome(lengths, "SOP").items():
 # %% [markdown]
 # ## Is it right?
 #
-# We compare a small ALBERT of ours with transformers' own, under the same random weights.
+# We compare a small ALBERT of ours with transformers' own, with the same random weights.
 
 # %%
 small = {"num_layers": 4, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 32}
@@ -256,14 +258,13 @@ compare(albert_for_pretraining("base", vocab_size=2_000, **small))
 with torch.device("meta"):
     berts = {size: count_parameters(bert(size)) for size in ("base", "large")}
     for size in ("base", "large", "xlarge", "xxlarge"):
-        count, like = count_parameters(albert(size)), "base" if size == "base" else "large"
-        print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
+        count, bert_size = count_parameters(albert(size)), "base" if size == "base" else "large"
+        print(f"ALBERT-{size:8}{count:13,}   {berts[bert_size] / count:5.1f} times fewer than BERT-{bert_size}")
 
 # %% [markdown]
 # "12 times fewer" holds for the blocks of the base model alone. The whole model has {{number:times_smaller}} times
 # fewer, because the embeddings shrink only {{number:embeddings_shrink}} times and the pooler does not shrink. For
-# xxlarge the paper prints 235M in one place, 233M in another and 225M in a third; the published configuration gives
-# {{number:xxlarge}}.
+# xxlarge the paper prints 235M, 233M and 225M; the published configuration gives {{number:xxlarge}}.
 #
 # Which half of a block holds most of the weights?
 
@@ -303,10 +304,10 @@ parameter_calculator()
 visits_picture()
 
 # %% [markdown]
-# *Each box is a layer; its number says whose weights work there. A dashed box uses a block again, without storing it
+# *Each box is a layer; its number names the block that works there. A dashed box uses a block again, without storing it
 # again. Fewer weights are stored, but the computation and the activations stored for the backward pass stay the same.*
 #
-# Count the FLOPs for one text of 128 tokens (a multiplication and an addition are two):
+# Count the FLOPs of the layers' matrix products for one text of 128 tokens (a multiplication and an addition are two):
 
 # %% tags=["nbval-check-output"]
 from course_lib.config import encoder_flops
@@ -325,7 +326,7 @@ for name, config in sizes.items():
 from course_lib.bench import Contender, measure
 
 half = {"hidden_size": 384, "num_heads": 6, "intermediate_size": 1_536, "vocab_size": 1_000}
-both = {
+encoders = {
     "twelve blocks": albert("base", sharing="none", **half),
     "one block, twelve times": albert("base", sharing="all", **half),
 }
@@ -333,28 +334,28 @@ text = torch.randint(5, 1_000, (1, 128))
 
 
 # %%
-def reading(model):
+def encode(model):
     with torch.no_grad():
         model(text)
 
 
-readers = [Contender(name, lambda m=model: lambda: reading(m), 128) for name, model in both.items()]
-timed = measure(readers, rounds=7, seconds=0.4)
-for row in timed:
+contenders = [Contender(name, lambda m=model: lambda: encode(m), 128) for name, model in encoders.items()]
+timings = measure(contenders, rounds=7, seconds=0.4)
+for row in timings:
     slow, fast = (1e3 * 128 / rate for rate in row.middle_half)
     print(f"{row.name:26}{1e3 * 128 / row.median:7.1f} ms a text (middle half {fast:.1f} to {slow:.1f})")
-print(f"ratio {timed[1].median / timed[0].median:.2f}")
+print(f"one block, twelve times: {timings[1].median / timings[0].median:.2f} times as fast")
 
 # %% [markdown]
-# This answers your first guess. Your ratio is near one, not near {{number:times_smaller}}. (One block may be slightly
-# faster, because it can stay in the processor's cache, where twelve cannot.)
+# This answers your first guess. Your ratio should be near one, not near {{number:times_smaller}}. (One block may be
+# slightly faster, perhaps because it can stay in the processor's cache, where twelve cannot.)
 #
-# The "1.7 times faster" that you may have read is from the paper's Table 2: the *training* throughput (texts per
+# The often quoted "1.7 times faster" is from the paper's Table 2: the *training* throughput (texts per
 # second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer weights there are
 # {{number:large_fewer}} times fewer gradients to exchange. (The paper gives two reasons: less communication and fewer
-# computations. But the FLOPs of the forward and backward pass are the same.) In the same table xxlarge has
-# {{number:throughput('xxlarge')}}: three times *slower* than BERT-large. Throughput does not follow FLOPs exactly,
-# because it also depends on how well large products use the hardware.
+# computations. But the layers' FLOPs are the same; only the MLM head and the optimiser compute less.) In the same table
+# xxlarge has {{number:throughput('xxlarge')}}: about three times *slower* than BERT-large. (Throughput follows FLOPs only
+# roughly.)
 #
 # And memory? A training step stores the activations of every layer for the backward pass. Their number depends on the
 # text and the layers, not on how many weights are stored.
@@ -364,10 +365,10 @@ from course_lib.train.memory import activation_bytes
 
 texts = torch.randint(5, 1_000, (4, 128))
 print(f"{'':26}{'weights':>12}{'stored activations':>24}")
-for name, model in both.items():
-    weights, stored = 4 * count_parameters(model) / 1e6, activation_bytes(model, texts) / 1e6
-    print(f"{name:26}{weights:9.0f} MB{stored:21.0f} MB")
-del both
+for name, model in encoders.items():
+    weights, activations = 4 * count_parameters(model) / 1e6, activation_bytes(model, texts) / 1e6
+    print(f"{name:26}{weights:9.0f} MB{activations:21.0f} MB")
+del encoders
 
 # %% [markdown]
 # Activations grow with H. So a wider ALBERT with as many weights as a BERT stores *more* activations (one claim below
@@ -375,17 +376,16 @@ del both
 #
 # ### Topic or order?
 #
-# We cut the same stories once into pairs for NSP and once into pairs for SOP:
+# We cut the same stories of the micro-world (lecture 02) once into pairs for NSP and once into pairs for SOP:
 
 # %%
 pairs_picture()
 
 # %% [markdown]
-# *Each box is a sentence of a story. Both tasks have the same correct pair; dashed sentences come from another story.
-# Swapping A and B changes neither the topic nor the words.*
+# *Each box is a sentence of a story. Both tasks have the same correct pair; dashed sentences come from another story.*
 #
-# We begin without a Transformer. A bag-of-words baseline, a logistic regression, sees which words occur in both
-# segments (your third guess).
+# We begin with a bag-of-words baseline: a logistic regression sees which words occur in both segments, and how many
+# (your third guess). It is tested on new stories.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import LIVE, guesses, prepare_pairs
@@ -393,13 +393,13 @@ from course_lib.lectures.lecture_05.experiments import LIVE, guesses, prepare_pa
 world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
 bags = guesses(material)
-for task, found in bags.items():
-    named = {
-        "majority class": "commoner label", "lengths": "lengths", "words in both": "shared", "words by segment": "ordered"
-    }  # fmt: skip
-    print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
+baselines = {
+    "majority class": "commoner label", "lengths": "lengths", "words in both": "shared", "words by segment": "ordered"
+}  # fmt: skip
+for task, scores in bags.items():
+    print(f"{task}: {scores['pairs']} test pairs;", ", ".join(f"{name} {scores[k]:.1%}" for name, k in baselines.items()))
 bar_chart(
-    {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
+    {f"{task}, words in both": scores["shared"] for task, scores in bags.items()}, percent=True,
     title="Bag-of-words baseline: words in both segments", y_title="accuracy",
 )  # fmt: skip
 
@@ -408,49 +408,47 @@ bar_chart(
 # the more frequent label. On NSP it reaches {{number:majority_nsp}}, because a chunk of one sentence always gets a
 # random B: label 1.)
 #
-# The baseline cannot do better, because swapping two segments does not change which words they share. **Topic nearly
-# solves NSP but does not help on SOP.** The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our
-# stories are short, and a true B ends where its story ends. On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}},
-# because the first sentences of our stories differ in length from the last.
+# On SOP the baseline cannot do better, because swapping two segments does not change which words they share. The lengths
+# alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP (probably because our stories are short and a true B ends
+# where its story ends) and {{number:guessed('SOP', 'lengths'):.0%}} on SOP.
 #
 # The last number of each line ("words by segment") is from a *linear bag*, a bag of words that knows *which* segment
-# each word is in. On SOP its accuracy is {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP require in this
-# world? We now show a linear bag only *one* segment, with nothing to compare it to. And we test on SOP a linear bag
-# that was trained on NSP.
+# each word is in (a word in both cancels out). On SOP its accuracy is {{number:guessed('SOP', 'ordered'):.0%}}. So what
+# does SOP require in this world? We now show a linear bag only *one* segment, with nothing to compare it to. And we test
+# on SOP a linear bag that was trained on NSP.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import words_alone
 
-for what, tested_on in words_alone(material).items():
-    print(f"{what:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in tested_on.items()))
+for name, accuracies in words_alone(material).items():
+    print(f"{name:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in accuracies.items()))
 
 # %% [markdown]
-# **In the micro-world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
-# alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear bag trained on
-# NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP, although it was never trained on
-# order. Remember these two numbers: they are the baselines for the tables below.
+# **In the micro-world SOP hardly needs a comparison of A with B**: stories open and end with typical sentences, so
+# segment A alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear bag
+# trained on NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP.
 #
-# Is real text like that? Here are the same baselines on the documentation of Python packages:
+# Is real text like that? Here are the same baselines on the documentation used above:
 
 # %%
 for length, tasks in read_result("05_lengths")["words"].items():
-    for task, found in tasks.items():
-        print(f"{length:>4} tokens, {task}:", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
+    for task, scores in tasks.items():
+        print(f"{length:>4} tokens, {task}:", ", ".join(f"{name} {scores[k]:.1%}" for name, k in baselines.items()))
 
 # %% [markdown]
-# **On documentation no baseline helps with SOP, while shared words help with NSP there, too.** On SOP no baseline is
-# more than {{number:most_on_documentation('SOP')}} points above the majority class; on NSP shared words gain
-# {{number:most_on_documentation('NSP')}}. (We do not train models on such text here.)
+# **On documentation no baseline clearly helps with SOP, while shared words help with NSP.** On SOP no
+# baseline is more than {{number:most_on_documentation('SOP')}} points above the majority class (about two standard
+# errors); on NSP shared words gain {{number:most_on_documentation('NSP')}}. (We train no models on such text here.)
 #
-# Now we train two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one with
-# each objective, and test both on both tasks: 400 steps here, {{number:LIVE.steps}} in the result file that follows.
-# Before you run it: which of the four accuracies will be near chance level? (The answer may change between 400 and
-# {{number:LIVE.steps}} steps.)
+# Now we train two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation and at the
+# same, untuned learning rate, with MLM and one pair objective each. We test both on both tasks: 400 steps here,
+# {{number:LIVE.steps}} in the result file that follows. Before you run it: which of the four accuracies will be near
+# chance level?
 
 # %%
 from dataclasses import replace
 
-from course_lib.lectures.lecture_05.experiments import measure as tested
+from course_lib.lectures.lecture_05.experiments import measure as evaluate_albert
 from course_lib.lectures.lecture_05.experiments import train_albert
 
 live = {}
@@ -458,12 +456,12 @@ for task in ("NSP", "SOP"):
     recipe = replace(LIVE, task=task, steps=400)
     print(f"trained on MLM and {task}")
     model, history = train_albert(recipe, material, callbacks=[LiveLoss()])
-    live[task] = tested(model, material)
+    live[task] = evaluate_albert(model, material)
 
 # %%
 print(f"{'one seed, just now':22}{'tested on NSP':>15}{'on SOP':>9}{'masked-token accuracy':>24}")
-for task, end in live.items():
-    print(f"trained on {task:11}{end['NSP']:15.1%}{end['SOP']:9.1%}{end['masked_accuracy']:24.1%}")
+for task, scores in live.items():
+    print(f"trained on {task:11}{scores['NSP']:15.1%}{scores['SOP']:9.1%}{scores['masked_accuracy']:24.1%}")
 
 # %% [markdown]
 # ### Five seeds, and longer
@@ -484,25 +482,24 @@ dots_chart(
 )
 
 # %% [markdown]
-# *Each mark is a seed, each bar a mean. On NSP, the majority class (label 1, another story) scores
-# {{number:majority_nsp}}.*
+# *Each mark is a seed, each bar a mean. On NSP, always predicting label 1 scores {{number:majority_nsp}}.*
 
 # %% [markdown]
-# Compare ALBERT's own figures with ours (Table 5: base, 125,000 steps; last column: mean of five tasks after
-# fine-tuning, named below):
+# Compare ALBERT's own figures (Table 5: base, 125,000 steps; last column: mean of five tasks after fine-tuning, named
+# below) with ours (means over the seeds, {{number:LIVE.steps}} steps):
 #
 # | trained with | on NSP: paper | here | on SOP: paper | here | after fine-tuning: paper |
 # |---|---|---|---|---|---|
 # | MLM alone | 52.4 | {{number:sentence_score('none', 'NSP')}} | 53.3 | {{number:sentence_score('none', 'SOP')}} | 79.0 |
 # | NSP too | 90.5 | {{number:sentence_score('NSP', 'NSP')}} | **52.0** | **{{number:sentence_score('NSP', 'SOP')}}** | 79.2 |
 # | SOP too | **78.9** | **{{number:sentence_score('SOP', 'NSP')}}** | 86.5 | {{number:sentence_score('SOP', 'SOP')}} | 80.1 |
+# | majority class | | {{number:majority_nsp}} | | about half | |
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
 # The first row agrees: without a pair objective a model is near chance level on both tasks. The two results in bold
-# (trained on one task, tested on the other) differ from the paper's, and **neither is far from a bag of words**: no
-# comparison of A with B is needed for what transfers here. But these runs stop after {{number:LIVE.steps}} steps. Does
-# longer training change this?
+# (trained on one task, tested on the other) differ from the paper's, and **neither is far from a linear bag of words**,
+# which cannot compare A with B. But these runs stop after {{number:LIVE.steps}} steps.
 #
 # ### Four times the steps
 #
@@ -527,19 +524,19 @@ for tested_on in ("NSP", "SOP"):
 # NSP. The model trained on NSP learns its own task late, but does well on SOP before that.*
 #
 # - **SOP teaches little about NSP here**: {{number:past('SOP', 'NSP')}} on NSP; the majority class has
-#   {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. Since one segment is
-#   enough for SOP, the model never had to compare topics. The paper's model, on real text, has
+#   {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. A likely reason: one
+#   segment is enough for SOP, so the model never has to compare topics. The paper's model, on real text, has
 #   {{number:paper_pairs('SOP', 'NSP')}}. The released code also adds some pairs to SOP whose B is from another document
 #   (its quirk, above; `as_released`). With them, {{number:released_elsewhere}} of the pairs, our model has
-#   {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they close some of the
-#   gap, not all of it.
-# - **The model trained on NSP reaches {{number:past('NSP', 'SOP')}} on SOP.** The paper's model stays at chance level. This does *not* show that ours
-#   learned order: the linear bag trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}. A control follows.
-# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}. NSP has {{number:past('NSP', 'NSP')}}: it has
-#   just passed the bag of words ({{number:bag_nsp}}) and is still rising.
-# - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (We have no comparable long run with MLM alone.)
+#   {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they close part of the gap.
+# - **The model trained on NSP reaches {{number:past('NSP', 'SOP')}} on SOP.** This does *not* show that it learned order:
+#   the linear bag trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}.
+# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}. NSP has
+#   {{number:past('NSP', 'NSP')}}: it has just passed the bag of words ({{number:bag_nsp}}) and is still rising.
+# - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with
+#   NSP; the test is on SOP's pairs, which may favour SOP. (We have no comparable long run with MLM alone.)
 #
-# Which clue to order does NSP contain? A wrong B is taken from a random place in another story, sometimes from its
+# Which clues to order does NSP contain? A wrong B is taken from a random place in another story, sometimes from its
 # *beginning*:
 
 # %%
@@ -560,17 +557,18 @@ for task, pairs in material.train.items():
         print(f"{task}: {name:32}{len(label):7,} pairs, {label.mean():.0%} of them with the label 1 (wrong pair)")
 
 # %% [markdown]
-# A B that starts like an opening is never the true continuation. In SOP it marks {{number:swapped_with_opening():.0%}}
-# of the swapped pairs. In NSP it occurs in {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and
-# it is not the only clue: all our stories follow the same steps (an opening, *first*, *then*, *finally*), so a B from a
-# random place is often out of step with A. The count shows that the clues exist, not that the model uses them. So we
-# remove them.
+# An opening in B marks {{number:swapped_with_opening():.0%}} of SOP's swapped pairs. In NSP it occurs in
+# {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and it is not the only clue. All our stories
+# follow the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A.
+# And an A that holds the end of its story has the label 1 in both tasks, always. That such clues exist does not show
+# that the model uses them. So we remove them.
 #
 # ### Without the clue
 #
 # We train on NSP once more. The wrong B comes from another story, but *in step*. Where *then* would follow, it begins
 # with *then*. Now the step reveals nothing, but persons and things still do (the shared-words baseline reaches
-# {{number:in_step()['guesses']['shared']:.0%}}). Everything else is as in the longer run.
+# {{number:in_step()['guesses']['shared']:.0%}}). Model, steps and rate are those of the longer run. But each story now
+# gives one pair, split anywhere: A is always the start of a story and never holds its end.
 
 # %%
 from course_lib.lectures.lecture_05.numbers import in_step_curves
@@ -584,23 +582,22 @@ curves_chart(
 # *One line for each way to choose the wrong B: in step ({{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to
 # the higher) and from a random place ({{number:len(LONG_SEEDS)}} seed). In step, it stays at chance level.*
 #
-# **NSP teaches topic here, as in the paper; what looked like knowledge of order came from a B out of step.** With a
-# wrong B in step the model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}}
-# on ordinary NSP pairs) but nothing about order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP,
-# against 52.0 in the paper and {{number:past('NSP', 'SOP')}} before. The model had learned what solved its task most
-# easily.
+# **Without these clues NSP teaches topic, as in the paper, and no order.** The model learns its own task
+# ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP pairs). On SOP it has
+# {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}}, against 52.0 in the paper and {{number:past('NSP', 'SOP')}}
+# before. What looked like knowledge of order came with the clues; which of them mattered most, we did not separate.
 #
 # ### Width against sharing
 #
 # Our grid has two embedding widths E and four ways to share. Each model has {{number:GRID.num_layers}} layers of width
-# 128 and trains on MLM alone for {{number:GRID.steps}} steps, with {{number:len(GRID_SEEDS)}} seeds
+# 128 and trains on MLM alone for {{number:GRID.steps}} steps, at one learning rate, with {{number:len(GRID_SEEDS)}} seeds
 # ({{number:cpu_hours('05_sharing')}} hours on one core; a result file).
 
 # %%
 grid = read_result("05_sharing")
-found = outcome(grid, "masked_accuracy")
+grid_accuracies = outcome(grid, "masked_accuracy")
 weights = {name: runs[0]["parameters"] for name, runs in grid["runs"].items()}
-for name, values in found.items():
+for name, values in grid_accuracies.items():
     print(f"{name:22}{weights[name]:>10,} weights   masked-token accuracy {in_words(values)}")
 
 # %%
@@ -609,27 +606,27 @@ from statistics import mean
 from course_lib.lectures.lecture_05.experiments import WIDTHS
 
 heat_chart(
-    [[100 * mean(found[f"E={width}, {sharing}"]) for sharing in SHARING] for width in WIDTHS],
+    [[100 * mean(grid_accuracies[f"E={width}, {sharing}"]) for sharing in SHARING] for width in WIDTHS],
     rows=[f"E = {width}" for width in WIDTHS], columns=[s.replace("_", "-") for s in SHARING],
     title="Masked-token accuracy on new stories, in %", x_title="what the layers share",
 )  # fmt: skip
 
 # %% [markdown]
-# *Each cell is the mean of {{number:len(GRID_SEEDS)}} runs; the list above has the spread.*
+# *Each cell is the mean of {{number:len(GRID_SEEDS)}} runs; the list above has the spread. Lecture 02's count model
+# reaches {{number:level(NeighbourCounts):.0%}}, its long-trained BERT {{number:long_masked}}.*
 #
 # (H = {{number:WIDTHS[1]}} here, so E = {{number:WIDTHS[1]}} is the full width and E = {{number:WIDTHS[0]}} the narrow
 # one. In the paper the narrow one is 128.) The rows differ by {{number:min(width_gains()):.0f}} to
 # {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the ways of sharing differ by at most
-# {{number:wide_spread():.1f}} points (computed before rounding), while seeds of one recipe differ by up to
-# {{number:seeds_apart(WIDTHS[1])}}: the grid shows no difference there. At E = {{number:WIDTHS[0]}} "all" and
-# "attention" are below "none" with every seed, "all" by {{number:costs('all')[0]:.1f}} points. The seeds of
-# "feed-forward" overlap with those of "none" and are up to {{number:seeds_apart(WIDTHS[0])}} apart.
+# {{number:wide_spread():.1f}} points (computed before rounding), seeds of one recipe by up to
+# {{number:seeds_apart(WIDTHS[1])}}; only "attention" is below "none" with every seed. At E = {{number:WIDTHS[0]}} "all"
+# and "attention" are, "all" by {{number:costs('all')[0]:.1f}} points; "feed-forward" overlaps with "none". (In the paper,
+# below, feed-forward is the costly half.)
 #
 # ### Where these runs stop
 #
-# But these runs stop after {{number:GRID.steps}} steps. So we train the grid's four corners again, for
-# {{number:LONG.steps}} steps ({{number:len(CORNER_SEEDS)}} seed each, {{number:cpu_hours('05_sharing_past_plateau')}}
-# hours; a result file):
+# We train the grid's four corners again, for {{number:LONG.steps}} steps ({{number:len(CORNER_SEEDS)}} seed each,
+# {{number:cpu_hours('05_sharing_past_plateau')}} hours; a result file):
 
 # %%
 from course_lib.lectures.lecture_05.numbers import corner_curves
@@ -640,41 +637,42 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The wide models leave the plateau a thousand steps sooner; after the rise all four are much closer. (The learning
-# rate falls over a whole run, so the points at step {{number:GRID.steps}} are not those of the grid.)*
+# *The wide models leave the plateau about five hundred steps sooner; after the rise all four are much closer. (Again,
+# points on the way are not ends of shorter runs.)*
 #
 # | after {{number:LONG.steps}} steps | all shared | none shared | sharing costs |
 # |---|---|---|---|
 # | E = {{number:WIDTHS[0]}} | {{number:corner(WIDTHS[0], 'all')}}% | {{number:corner(WIDTHS[0], 'none')}}% | {{number:corner_behind((WIDTHS[0], 'all'), (WIDTHS[0], 'none'))}} points |
 # | E = {{number:WIDTHS[1]}} | {{number:corner(WIDTHS[1], 'all')}}% | {{number:corner(WIDTHS[1], 'none')}}% | {{number:late_sharing_wide}} points |
-# | the narrow one costs | {{number:late_width_all}} points | {{number:late_width_none}} points | |
+# | the narrow E costs | {{number:late_width_all}} points | {{number:late_width_none}} points | |
 #
 # **The wide models' lead was mostly a head start.** Their lead of {{number:min(width_gains()):.0f}} to
 # {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps has shrunk to {{number:late_width_all}} to
-# {{number:late_width_none}}, and it is stable over the last thousand steps. **The cost of sharing seems to appear
-# late**: at E = {{number:WIDTHS[1]}} the early grid showed no difference larger than that between seeds; now sharing
-# everything costs {{number:late_sharing_wide}} points. The early grid measured which model starts first, not how well
-# it learns.
+# {{number:late_width_none}}, and it is stable over the last thousand steps. The early grid measured which model starts
+# first, not how well it learns. **What sharing costs stays open**: at E = {{number:WIDTHS[1]}} it now costs
+# {{number:late_sharing_wide}} points, less than the early seeds differed by; at E = {{number:WIDTHS[0]}} it costs
+# {{number:corner_behind((WIDTHS[0], 'all'), (WIDTHS[0], 'none'))}}, where the early grid had {{number:costs('all')[0]:.1f}}.
 #
-# With {{number:len(CORNER_SEEDS)}} seed, three things stay open: differences of a few points; which half costs more (in
-# two layers, sharing removes only one block); and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H here,
-# the paper's 128 a sixth of 768). An early stop does *not* affect the counts of weights, FLOPs and activations, the
-# bag-of-words baselines, or the clues in the pairs.
+# With {{number:len(CORNER_SEEDS)}} seed, two more things stay open: which half costs more (in two layers, sharing removes
+# only one block), and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H here, the paper's 128 a sixth of
+# 768).
 #
 # Why does E = {{number:WIDTHS[0]}} start later? The grid mixes two causes: the width and the *scale* of the embeddings.
-# The weight matrices start with a standard deviation of 0.05; that of a projected row's entries is about 0.05·√E, half
-# as much in the narrow model. As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}}, down to
-# the narrow model's scale (everything shared, {{number:GRID.steps}} steps, the same seeds):
+# The weight matrices start with a standard deviation of 0.05; after LayerNorm and projection a row's entries have about
+# 0.05·√E, half as much in the narrow model. As a control we halve the projection and the tables (which the MLM head uses
+# again) at E = {{number:WIDTHS[1]}}, down to the narrow model's scale (all shared, {{number:GRID.steps}} steps, the same
+# seeds):
 
 # %%
-scaled = outcome(read_result("05_start_scale"), "masked_accuracy")
-for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": found["E=32, all"]}.items():
+control = outcome(read_result("05_start_scale"), "masked_accuracy")
+at_128, at_32 = grid_accuracies["E=128, all"], grid_accuracies["E=32, all"]
+for name, values in {"E=128, all": at_128, **control, "E=32, all": at_32}.items():
     print(f"{name:22}masked-token accuracy {in_words(values)}")
 
 # %% [markdown]
 # **The starting scale explains about {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between the
-# widths at this stop** (the control's seeds differ much). The rest is due to the width, or to a learning rate that
-# suits one scale better (we tried one rate). If you compare widths, match the scale first.
+# widths at this stop** (the control's seeds differ by as much). The rest may be due to the width, or to a learning rate
+# that suits one scale better. If you compare widths, match the scale first.
 #
 # ### The paper's grid
 #
@@ -688,14 +686,14 @@ for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": f
 # | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
 #
 # Sharing attention gains 0.1 at E = 128 and costs 0.7 at E = 768; sharing the feed-forward half causes most of the
-# loss. The paper prints no spread, so do not rely on a difference of 0.1. With everything shared, E = 128 is the best
-# of 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
+# loss. The paper prints no spread, so do not rely on differences of a few tenths. With everything shared, E = 128 has
+# the highest mean of 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
 #
 # ### How far does each layer move a vector?
 #
 # If one block is used again and again, do the vectors stop changing? ALBERT's authors measured the distance between
-# what goes into a layer and what comes out (their Figure 1). We do the same with the model trained on SOP above, for
-# both uses (visits) of its block. A block with random initialisation serves as baseline.
+# what goes into a layer and what comes out (their Figure 1). We do the same with the model trained on SOP above (one
+# seed, 400 steps), for both uses (visits) of its block. A block with random initialisation serves as baseline.
 
 # %%
 from course_lib.train.metrics import layer_distances
@@ -714,10 +712,10 @@ layer_distance_chart(distances, title="How far each visit moves a token's vector
 
 # %% [markdown]
 # *Left: the Euclidean distance between input and output of each visit, which depends on the length of the vectors.
-# Right: the angle between them, which does not. The trained block turns a vector more at both visits.*
+# Right: the angle between them, which does not. The trained block turns a vector more than the random one at both visits.*
 #
 # Two visits cannot tell whether the vectors converge. In the paper's Figure 1, with 24 visits, distance and angle stay
-# away from zero and oscillate, though more smoothly than in BERT, whose layers differ.
+# away from zero and oscillate, though more smoothly than in BERT.
 #
 # ### n-gram masking: up to three words at once
 #
@@ -730,13 +728,13 @@ from course_lib.text.wordpiece import word_numbers
 
 pair = material.heldout["SOP"][:1]
 word_of = word_numbers(world.tokenizer, pair.input_ids, pair.attention_mask)
-for most in (1, 3):
-    masked = mask_whole_words(pair, world.special, word_of, seed=3, max_words=most)
-    shown = [world.tokenizer.token(i) for i in masked.input_ids[0, :28].tolist()]
-    print(f"runs of up to {most}:", " ".join(shown))
+for longest in (1, 3):
+    masked = mask_whole_words(pair, world.special, word_of, seed=3, max_words=longest)
+    tokens = [world.tokenizer.token(i) for i in masked.input_ids[0, :28].tolist()]
+    print(f"runs of up to {longest}:", " ".join(tokens))
 
 # %%
-tokens_row(shown, masked.action[0, :28].tolist())
+tokens_row(tokens, masked.action[0, :28].tolist())
 
 # %% [markdown]
 # *The second line above as boxes: words selected for prediction come in runs. A marked word that is not [MASK] was also
@@ -748,13 +746,14 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | | parameters | steps | training throughput | mean of five tasks |
 # |---|---|---|---|---|
 # | BERT-base | 108M | 125,000 | 4.7× | 82.3 |
-# | BERT-large | 334M | 125,000 | 1.0 | 85.2 |
+# | BERT-large | 334M | 125,000 | 1.0× | 85.2 |
 # | ALBERT-base | 12M | 125,000 | 5.6× | 80.1 |
 # | ALBERT-large | 18M | 125,000 | 1.7× | 82.4 |
 # | ALBERT-xlarge | 60M | 125,000 | 0.6× | 85.5 |
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
-# (Table 2, with the parameters as printed in Table 1, our count in brackets; throughput relative to BERT-large.)
+# (Table 2, development sets, with the parameters as printed in Table 1, our count in brackets; throughput relative to
+# BERT-large. The authors trained these BERTs themselves.)
 # ALBERT-base is {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The
 # clear winner is xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still
 # wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
@@ -793,8 +792,8 @@ glue_table()
 # fine-tunes BERT on many tasks at once; **Adv-RoBERTa**, judging by its name, trains with small changes of its inputs
 # that are made to mislead it; for **ALICE** we could check only its row.
 #
-# Reading tasks show what the ensemble alone is worth: single models and ensembles were tested on the same set (Table
-# 10: F1, accuracy for RACE). Some rows and cells are left out, one because it is wrong, see below.
+# Reading tasks show better what an ensemble adds: single models and ensembles were tested on the same set (Table 10: F1,
+# accuracy for RACE; some cells are left out, one because it is wrong, see below).
 
 # %%
 reading_table()
@@ -816,7 +815,7 @@ reading_table()
 # %%
 print(f"{'':28}{'your guess':>14}{'answer':>18}")
 answers = {
-    "times faster": f"{timed[1].median / timed[0].median:.2f}",
+    "times faster": f"{timings[1].median / timings[0].median:.2f}",
     "half to share": "attention (paper)",
     "accuracy on swapped pairs": f"{bags['SOP']['shared']:.0%}",
 }
@@ -898,5 +897,5 @@ quiz("05")
 # - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, used many times, with a rule for when to stop.
 # - Takase and Kiyono (2021), *Lessons on Parameter Sharing across Layers in Transformers*, arXiv 2104.06022: a few shared
 #   blocks, in sequence, in cycles, or in cycles with the order reversed at the end.
-# - You et al. (2019), *LAMB*, arXiv 1904.00962: the optimiser for very large batches.
+# - You et al. (2019), *Large Batch Optimization for Deep Learning*, arXiv 1904.00962: the optimiser LAMB.
 # - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: BERT's architecture unchanged, trained better and longer.

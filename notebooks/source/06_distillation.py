@@ -20,7 +20,7 @@
 # - say what a student keeps and what it loses in quality, size and time, and measure each separately;
 # - choose between DistilBERT, TinyBERT, a small BERT of your own and a quantised one for a given budget.
 #
-# You need the encoder and the masked-LM head of lecture 02, and fine-tuning (lecture 03) for the probe that measures
+# You need the encoder and the masked-LM head of lecture 02, and fine-tuning (lecture 03), with which we measure
 # students. Nothing is downloaded: the teacher is a small BERT trained on the micro-world, which comes with the course.
 #
 # {{parts}}
@@ -44,28 +44,26 @@ from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, p
 # processor cores** and no GPU, and **{{number:MEGABYTES}} MB** for the weights. (The company and its budget are
 # invented.) Does BERT-base fit?
 #
-# We count the weights and FLOPs of its published shape, and time one layer of that shape here, on one message. Twelve
-# layers take about twelve times as long.
+# We count the weights and FLOPs of its published shape, and time one layer of it here, on one message; twelve layers
+# take about twelve times as long.
 
 # %%
+from functools import cache
+
 from course_lib.bench import Contender, measure
 from course_lib.lectures.lecture_06.numbers import MEGABYTES, MILLISECONDS, TOKENS
 
 
-def layer_times(names):
-    """Milliseconds one layer of each shape needs for a message, at most two cores, best of five."""
+@cache
+def layer_time(hidden_size, num_heads, intermediate_size):
+    """Milliseconds one layer (with embeddings and pooler) needs for a message, two cores at most, best of five."""
     message, threads = torch.randint(5, 1_000, (1, TOKENS)), torch.get_num_threads()
-
-    def reading(config):
-        layer = bert("base", num_layers=1, vocab_size=1_000, **{k: getattr(config, k) for k in (
-            "hidden_size", "num_heads", "intermediate_size")}).eval()  # fmt: skip
-        return torch.no_grad()(lambda: layer(message))
-
-    contenders = [Contender(name, lambda c=c: reading(c), 1) for c, name in names.items()]
+    shape = {"hidden_size": hidden_size, "num_heads": num_heads, "intermediate_size": intermediate_size}
+    layer = bert("base", num_layers=1, vocab_size=1_000, **shape).eval()
     torch.set_num_threads(min(2, threads))
-    rows = measure(contenders, rounds=5, seconds=0.1)
+    (timing,) = measure([Contender("layer", lambda: torch.no_grad()(lambda: layer(message)), 1)], rounds=5, seconds=0.1)
     torch.set_num_threads(threads)
-    return {config: 1e3 / max(row.rates) for config, row in zip(names, rows)}
+    return 1e3 / max(timing.rates)
 
 
 # %%
@@ -76,14 +74,14 @@ def against_the_budget(models, means=None):
     """A row a model: weights, FLOPs and time, and whether they fit; means: GLUE, printed."""
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
-    times = layer_times({model.config: name for name, model in reversed(models.items())})  # a shape once
     print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits{'  GLUE' if means else ''}")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
-        time = model.config.num_layers * times[model.config]
-        small, quick = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, time <= MILLISECONDS))
-        flops = encoder_flops(model.config, TOKENS) / 1e9
-        print(f"{name:12}{megabytes:10.0f}{small:>6}{flops:8.2f}{time:11.1f}{quick:>6}{(means or {}).get(name, ''):>6}")
+        config = model.config
+        time = config.num_layers * layer_time(config.hidden_size, config.num_heads, config.intermediate_size)
+        small_enough, fast_enough = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, time <= MILLISECONDS))
+        flops = encoder_flops(config, TOKENS) / 1e9
+        print(f"{name:12}{megabytes:10.0f}{small_enough:>6}{flops:8.2f}{time:11.1f}{fast_enough:>6}{(means or {}).get(name, ''):>6}")
 
 
 against_the_budget({"BERT-base": lambda: bert("base")})
@@ -91,10 +89,10 @@ against_the_budget({"BERT-base": lambda: bert("base")})
 # %% [markdown]
 # *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As for time,
 # {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms require
-# {{number:needed('bert', 'base')}} billion per second; the table shows this machine's time.*
+# {{number:needed('bert', 'base')}} billion per second; the table shows this machine's time, at this moment.*
 #
-# So we want fewer weights and fewer FLOPs, but little loss of quality. Near the end of this page the table comes back,
-# with small models in it.
+# So we want fewer weights and fewer FLOPs, but little loss of quality. The table comes back near the end, with small
+# models in it.
 #
 # ## Predict first
 #
@@ -118,7 +116,7 @@ my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "mis
 #
 # *"The ___ steers the boat into the harbour."* The correct word is "captain", and a label says just that. A trained
 # model says more: captain, perhaps sailor, hardly baker. It knows which wrong answers are nearly right; a label does
-# not contain that. Suppose the teacher's logits (the numbers before the softmax) are 6, 4 and 0:
+# not contain that. Suppose the teacher's logits are 6, 4 and 0:
 
 # %% tags=["nbval-check-output"]
 words = ["captain", "sailor", "baker"]
@@ -138,8 +136,8 @@ for T in (1.0, 2.0, 4.0):
 # when the two distributions agree.
 
 # %% tags=["nbval-check-output"]
-student = torch.tensor([3.0, 3.0, 0.0])
-t, s = logits.softmax(-1), student.softmax(-1)
+student_logits = torch.tensor([3.0, 3.0, 0.0])
+t, s = logits.softmax(-1), student_logits.softmax(-1)
 kl = (t * (t / s).log()).sum()
 cross_entropy, entropy = -(t * s.log()).sum(), -(t * t.log()).sum()
 print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entropy {entropy:.4f}")
@@ -161,9 +159,9 @@ from course_lib.kernels.distillation import soft_target_loss
 
 def gradient_norm(T, factor):
     generator = torch.Generator().manual_seed(0)
-    mine = (2 * torch.randn(64, 1_000, generator=generator)).requires_grad_()
-    loss = soft_target_loss(mine, 2 * torch.randn(64, 1_000, generator=generator), T)
-    return torch.autograd.grad(factor * loss, mine)[0].norm().item()
+    student_logits = (2 * torch.randn(64, 1_000, generator=generator)).requires_grad_()
+    loss = soft_target_loss(student_logits, 2 * torch.randn(64, 1_000, generator=generator), T)
+    return torch.autograd.grad(factor * loss, student_logits)[0].norm().item()
 
 
 temperatures = [1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]
@@ -176,8 +174,8 @@ gradient_chart(
 # %% [markdown]
 # *Random logits for 64 positions and 1,000 words. Without the factor the gradient at T = 8 is
 # {{number:round(gradient_norm(1.0) / (gradient_norm(8.0) / 8 ** 2))}} times smaller than at T = 1. With the factor it
-# falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, mostly before T = 3, and then hardly changes: 1/T² is
-# exact only for large T.*
+# falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, mostly before T = 3, and then hardly changes: the
+# 1/T² law holds only for large T.*
 #
 # Losses are added with weights. Does a weight then mean the same at every T? Random logits cannot tell. Here are the
 # gradients for this page's teacher, one real batch, and a student before its first step:
@@ -185,14 +183,14 @@ gradient_chart(
 # %%
 from course_lib.lectures.lecture_06.numbers import gradients_at_the_start
 
-for begin, norms in gradients_at_the_start().items():
-    print(f"{begin:24}" + "   ".join(f"T = {T:g}: {norm:.4f}" for T, norm in norms.items()))
+for initialisation, norms in gradients_at_the_start().items():
+    print(f"{initialisation:24}" + "   ".join(f"T = {T:g}: {norm:.4f}" for T, norm in norms.items()))
 
 # %% [markdown]
 # **It does not: with T² the gradient is largest at T = 2 and {{number:gradient_fall('random initialisation')}} times
 # smaller at T = 8** (random initialisation; a student initialised from the teacher's layers behaves alike). T² corrects
-# the scale only where T is large compared with the logits, and here T = 8 is not. If you change T, you also change the
-# balance of the losses.
+# the scale only where T is large compared with the logits. Here the gradient still falls between T = 4 and T = 8. If you
+# change T, you also change the balance of the losses.
 
 # %% [markdown]
 # ## Try it
@@ -231,8 +229,8 @@ check("06.2", my_soft_loss)
 # six of the teacher's twelve. The paper says "one layer out of two"; the released code takes 0, 2, 4, 7, 9 and 11,
 # counted from 0: the first, the last, and evenly spaced layers between.
 #
-# What happens to the teacher's segment embeddings? Every text here is segment A. `initialise_from` adds A's vector to
-# each position embedding, so that the student's sum of embeddings equals its teacher's.
+# Every text here is segment A. So `initialise_from` adds the teacher's vector of segment A to each position embedding, and
+# the student's sum of embeddings equals its teacher's.
 
 # %%
 half_drawing()
@@ -290,8 +288,8 @@ show(DistillationPair)
 # %% [markdown]
 # ## Is it right?
 #
-# We compare a small DistilBERT of ours, with its masked-LM head, with transformers' own, under the same random weights.
-# Do parameter counts, outputs and gradients agree?
+# We give a small DistilBERT of ours, masked-LM head included, and transformers' own the same random weights. Do parameter
+# counts, outputs and gradients agree?
 
 # %%
 small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512}
@@ -321,31 +319,32 @@ for name, count in counts.items():
 # ### A real teacher's soft targets
 #
 # The course's teacher has four layers of width {{number:the_teacher().config.hidden_size}} and was trained on
-# {{number:STORIES}} stories of the micro-world. We mask one word and look at the predicted distribution.
+# {{number:STORIES}} stories of the micro-world. We mask one word of which it is not certain, and look at the
+# predicted distribution.
 
 # %%
 from course_lib.text.world import story_sequences
 
 world = MicroWorld.load()
 teacher = micro_teacher()
-first, second, hidden = world.stories(40, seed=3, split="heldout")[11].with_gap("fact")
+first, second, masked_word = world.stories(40, seed=3, split="heldout")[11].with_gap("fact")
 text = f"{first} {second}"
 ids = torch.tensor([world.tokenizer.encode(text)])
 with torch.no_grad():
-    said = teacher(ids).logits[0, ids[0].tolist().index(world.special.mask)]
-print(text, "\nmasked:", hidden)
+    mask_logits = teacher(ids).logits[0, ids[0].tolist().index(world.special.mask)]
+print(text, "\nmasked:", masked_word)
 
 # %%
-names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
-temperature_view(said, names, truth=hidden)
+vocabulary = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
+temperature_view(mask_logits, vocabulary, truth=masked_word)
 
 # %% [markdown]
 # *The bars are the teacher's most likely words at the temperature you choose; the last bar is all other words together.
-# Move T: below 1 the first word grows; at higher T the next words catch up, until all words are equally likely.*
+# Move T: below 1 the first word grows; at higher T the next words catch up, until all are nearly equal.*
 
 # %% [markdown]
 # At T = 1 "captain" has {{number:softened(1.0).probabilities[0]:.0%}}. The next words are diver and sailor, jobs at the
-# harbour, then jobs elsewhere. A label would have said only "captain".
+# harbour, then jobs elsewhere.
 #
 # T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
 # them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
@@ -359,6 +358,7 @@ temperature_view(said, names, truth=hidden)
 #
 # We train two students of two layers live, for 200 steps each. The first is initialised from two of the teacher's
 # layers and has all three losses (the *triple loss*); the second has random initialisation and only the MLM loss.
+# Up to TinyBERT, all students share one learning rate, and one for fine-tuning.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import STUDENTS, masked_accuracy, prepare, train_student
@@ -369,8 +369,6 @@ for name in ("triple loss", "alone"):
     print(name)
     student, history = train_student(STUDENTS[name], material, teacher, steps=200, callbacks=[LiveLoss()])
     live[name] = masked_accuracy(student, material)
-    if name == "triple loss":
-        taught = student
 
 # %%
 for name, accuracy in live.items():
@@ -379,21 +377,20 @@ for name, accuracy in live.items():
 # %% [markdown]
 # *The curves show the MLM loss of each student, in nats; their scales differ.*
 #
-# After 200 steps the first student is far ahead. The two differ in their initialisation and in their losses. Which of
-# these explains the lead? And are 200 steps enough to tell? In its own training the teacher's masked-token accuracy was
-# {{number:teacher_at(500)}} at step 500, {{number:teacher_at(1000)}} at step 1,000 and {{number:teacher_masked}} at
-# step {{number:TeacherRecipe().steps}}. So we look at long runs first.
+# After 200 steps the first student is far ahead. Does its initialisation explain this, or do its losses? And are 200 steps
+# enough to tell? In its own training the teacher's masked-token accuracy was {{number:teacher_at(500)}} at step 500,
+# {{number:teacher_at(1000)}} at step 1,000 and {{number:teacher_masked}} at step {{number:TeacherRecipe().steps}}. So we look at long runs first.
 #
 # ### Five times the steps
 #
 # We train three students for {{number:PAST.steps}} steps, five times as many as in the early table below, with
-# {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A
-# step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore
-# also gets *twice* the steps. Equal FLOPs would be more; we did not run that.
+# {{number:past_seeds}} (stored results; {{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine). A
+# step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone, so the student alone is also
+# trained for *twice* the steps. Equal FLOPs would be more; we did not run that.
 #
 # We measure masked-token accuracy on new stories and the **unstated-fact probe**: *what is the hero's job?*, asked
 # about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are baselines:
-# students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe) and the majority class.
+# students before their first step ({{number:in_letters(len(SEEDS))}} seeds) and the majority class.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import outcome
@@ -401,8 +398,9 @@ from course_lib.lectures.lecture_06.numbers import past_curves
 from course_lib.teaching.results import in_words, read_result
 
 
-def called(run):
-    return run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
+def run_label(run):
+    label = run.replace("fresh weights", "random initialisation").replace("fresh", "random initialisation")
+    return label.replace("masked words", "MLM")
 
 
 def print_rows(record, names, probe="job_accuracy"):
@@ -411,42 +409,46 @@ def print_rows(record, names, probe="job_accuracy"):
         print(f"{name:40}" + "".join(f"{in_words(value):>26}" for value in values))
 
 
-found, past, probed = (read_result(f"06_{name}") for name in ("distilbert", "past_plateau", "probe"))
-taught_alone = read_result("06_teacher")["runs"]["teacher"][0]
-student = {name: called(name).replace("random initialisation", "random initialisation, taught") for name in past["runs"]}
+early_runs, long_runs, probe_runs = (read_result(f"06_{name}") for name in ("distilbert", "past_plateau", "probe"))
+teacher_run = read_result("06_teacher")["runs"]["teacher"][0]
+long_labels = {name: run_label(name).replace("initialisation", "initialisation, taught") for name in long_runs["runs"]}
 print(f"{'':40}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
-print_rows(past, student)
-print_rows(probed, {"step 0: spread": "the teacher's layers, step 0", "step 0: fresh": "random initialisation, step 0"}, "job_accuracy 200")
+print_rows(long_runs, long_labels)
+print_rows(probe_runs, {"step 0: spread": "the teacher's layers, step 0", "step 0: fresh": "random initialisation, step 0"}, "job_accuracy 200")
 task = material.facts_heldout
 print(f"{f'the majority class, of {len(task.names)}':40}{'–':>26}{task.labels.bincount().max() / len(task.labels):>26.1%}")
 
 # %%
 curves_chart(
-    {student[name]: lines for name, lines in past_curves().items()}, levels={"the teacher": taught_alone["masked_accuracy"]},
+    {long_labels[name]: lines for name, lines in past_curves().items()}, levels={"the teacher": teacher_run["masked_accuracy"]},
     x_title="training step", y_title="masked-token accuracy", percent=True, title="Past the plateau",
 )  # fmt: skip
 
 # %% [markdown]
-# *There is one line for each student. The learning rate falls to zero over a whole run, so a point on the way is not
-# the end of a shorter run.*
+# *Each line is a student. From random initialisation accuracy rises slowly at first: the plateau. The learning rate falls
+# to zero over a whole run, so a point on the way is not the end of a shorter run.*
 #
-# - **The teacher's layers** help much in masked-token accuracy, {{number:past('triple loss')}} against {{number:past('fresh weights')}}, but not on the probe:
-#   {{number:past('triple loss', 'job_accuracy')}} and {{number:past_random_facts}}. Both are at the level that the layers reach *before the first step*: {{number:probe('step 0: spread')}}.
-# - **The teacher's losses**: from random initialisation, masked-token accuracy is {{number:past('fresh weights')}} with them and {{number:past('alone')}} without, and the
-#   probe gives {{number:past_random_facts}} against {{number:past('alone', 'job_accuracy')}}.
-# - **More steps instead of a teacher**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give a masked-token accuracy of {{number:past('alone, twice the steps')}}, more than any
-#   taught student, but {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe.
+# - **The teacher's layers** help a lot in masked-token accuracy, {{number:past('triple loss')}} against
+#   {{number:past('fresh weights')}}, but not on the probe: {{number:past('triple loss', 'job_accuracy')}} and
+#   {{number:past_random_facts}}. Both are at the level that the layers reach *before the first step*:
+#   {{number:probe('step 0: spread')}}.
+# - **The teacher's losses**: from random initialisation, masked-token accuracy is {{number:past('fresh weights')}} with them
+#   and {{number:past('alone')}} without, which one seed cannot tell apart; the probe gives {{number:past_random_facts}}
+#   against {{number:past('alone', 'job_accuracy')}}.
+# - **More steps instead of a teacher**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give a
+#   masked-token accuracy of {{number:past('alone, twice the steps')}}, slightly more than either taught student, but
+#   {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe.
 #
 # **On the probe a student alone is no better than one that was never trained**, which has
 # {{number:probe('step 0: fresh')}}. So this probe, with its 200 steps of fine-tuning, shows little of what a student
 # learns alone. Are 200 steps too few? Here are three times as many, for students trained for {{number:FULL.steps}}
-# steps:
+# steps (we did not repeat it for the long runs):
 
 # %%
 print(f"{'':40}{'200 fine-tuning steps':>26}{'600':>26}")
 names = {"step 0: fresh": "never trained", "step 400: alone": "alone", "step 400: fresh weights": "taught, from random initialisation"}
 for run, name in names.items():
-    values = (outcome(probed, f"job_accuracy {steps}")[run] for steps in (200, 600))
+    values = (outcome(probe_runs, f"job_accuracy {steps}")[run] for steps in (200, 600))
     print(f"{name:40}" + "".join(f"{in_words(value):>26}" for value in values))
 
 # %% [markdown]
@@ -454,22 +456,23 @@ for run, name in names.items():
 # {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and ahead of the one alone in
 # {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of the untrained one in
 # {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The taught student's mean lead over the one alone is half as
-# large as after 200 steps. (We tried one learning rate for each.)
+# large as after 200 steps.
 #
 # ### An early table, and its lesson: leave one out
 #
 # Now we train more students, with three seeds each, for {{number:FULL.steps}} steps. (*Random initialisation* has all
-# three losses, *alone* only MLM.) The table only shows **which student is ahead at that point**.
+# three losses, *alone* only MLM.) The table only shows **which student is ahead at that point**. Where layers are
+# copied, seeds differ only in batches and fine-tuning.
 
 # %%
-words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
+wide_masked, wide_probe = outcome(early_runs, "masked_accuracy"), outcome(early_runs, "job_accuracy")
 print(f"{'':40}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
-print_rows(found, {name: called(name) for name in STUDENTS})
+print_rows(early_runs, {name: run_label(name) for name in STUDENTS})
 
 # %%
-both = {"masked-token accuracy": words_found, "unstated-fact probe": jobs}
+both = {"masked-token accuracy": wide_masked, "unstated-fact probe": wide_probe}
 ablation_chart(
-    {what: {called(name): values[name] for name in STUDENTS} for what, values in both.items()}, percent=True,
+    {what: {run_label(name): values[name] for name in STUDENTS} for what, values in both.items()}, percent=True,
     title="Students of two layers", x_title="accuracy",
 )  # fmt: skip
 
@@ -478,16 +481,16 @@ ablation_chart(
 # {{number:teacher_masked}} and, fine-tuned, {{number:teacher_facts}} on the unstated-fact probe (one run). A student
 # that was never trained has {{number:probe('step 0: fresh')}} on the probe.*
 #
-# **After {{number:FULL.steps}} steps the *initialisation* explains nearly all of the masked-token accuracy**: it is
+# **After {{number:FULL.steps}} steps the *initialisation* accounts for nearly all differences in masked-token accuracy**: it is
 # {{number:spread_masked}} from two of the teacher's layers; from random initialisation it is
 # {{number:masked_tokens('fresh weights')}} with the teacher's losses and {{number:masked_tokens('alone')}} without.
-# Students from the teacher's layers change by these points against all three losses: without soft targets
+# Against all three losses, students from the teacher's layers change by these points: without soft targets
 # {{number:points('without soft targets', 'masked_accuracy')}}, without MLM
 # {{number:points('without masked words', 'masked_accuracy')}}, without cosine
 # {{number:points('without cosine', 'masked_accuracy')}}. With MLM only they reach
 # {{number:masked_tokens("teacher's layers, masked words only")}}.
 #
-# Compare the paper's own figures (Table 4: change of the mean over nine GLUE tasks against the whole recipe):
+# Compare the paper's figures (Table 4: change of the mean over nine GLUE tasks):
 #
 # | left out | change |
 # |---|---|
@@ -496,34 +499,35 @@ ablation_chart(
 # | masked words (MLM) | −0.31 |
 # | the teacher's layers (random initialisation) | −3.69 |
 #
-# Both orders, ours by masked-token accuracy, begin with initialisation, then soft targets. But our
-# {{number:FULL.steps}} steps cannot test the paper's order, measured after 90 hours.
+# Both orders begin with initialisation, then soft targets. But ours is of masked-token accuracy after
+# {{number:FULL.steps}} steps, which cannot test the paper's.
 #
 # ### Which layers to initialise from
 #
 # How good is a student *before its first training step*, and after {{number:FULL.steps}} steps?
 
 # %%
-print(f"{'masked-token accuracy, probe:':32}{'at step 0':>20}{'after 400 steps':>44}")
-for begin in (name.removeprefix("begin: ") for name in words_found if name.startswith("begin: ")):
-    start = probed["runs"][f"step 0: {begin}"][0]["masked_accuracy"]
-    probe_at_0 = in_words(outcome(probed, "job_accuracy 200")[f"step 0: {begin}"])
-    later = (in_words(values[f"begin: {begin}"]) for values in (words_found, jobs))
-    print(f"{called(begin):24}{start:7.1%}{probe_at_0:>24}  " + "".join(f"{value:>24}" for value in later))
+print(f"{'':24}{'at step 0':>37}  {'after 400 steps':>48}")
+print(f"{'initialised from':24}{'masked-token':>13}{'probe':>24}  {'masked-token':>24}{'probe':>24}")
+for layers in (name.removeprefix("begin: ") for name in wide_masked if name.startswith("begin: ")):
+    masked_at_0 = probe_runs["runs"][f"step 0: {layers}"][0]["masked_accuracy"]
+    probe_at_0 = in_words(outcome(probe_runs, "job_accuracy 200")[f"step 0: {layers}"])
+    later = (in_words(values[f"begin: {layers}"]) for values in (wide_masked, wide_probe))
+    print(f"{run_label(layers):24}{masked_at_0:13.1%}{probe_at_0:>24}  " + "".join(f"{value:>24}" for value in later))
 
 # %% [markdown]
 # **Copied layers are enough for the probe from the start, but not for masked-token accuracy.** On the probe the four
 # students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and stay
-# there. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
+# near it. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
 # {{number:teacher_masked}}, and must learn the rest again.
 #
 # After {{number:FULL.steps}} steps the *top* two layers are ahead with {{number:top_masked}}, against
 # {{number:spread_masked}} for layers spread over the depth and
 # {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. One reason may be the head, which
 # the teacher trained on the output of its top layers. But the choice *every other* omits the last layer and starts
-# nearly as high. The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020) drop
-# layers of trained models without any distillation and find that the *top* ones can go. But they fine-tune for a task
-# and do not keep the pre-training head.
+# nearly as high. The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020),
+# without any distillation, find that the *top* layers can go; but they fine-tune for a task and do not keep the
+# pre-training head.
 #
 # ### Size, time, memory: three different things
 #
@@ -531,8 +535,8 @@ for begin in (name.removeprefix("begin: ") for name in words_found if name.start
 # base's, so that this takes only seconds; look at the ratio.
 
 # %%
-third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
-pair = {"12 layers": bert("base", **third), "6 layers": distilbert("base", **third)}
+third_of_width = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
+pair = {"12 layers": bert("base", **third_of_width), "6 layers": distilbert("base", **third_of_width)}
 
 
 def readers(batch):
@@ -552,10 +556,9 @@ for batch, (whole, half) in speed.items():
 
 # %% [markdown]
 # This answers your second guess. The paper measured 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU,
-# batch of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone give 2.0. All of these are true; none is "the"
-# speed. The parts that do not shrink with the layers (tokenising, embeddings, the head, Python) probably make the
-# difference. A ratio well above 2 on your page suggests that something else was using the processor: run the cell
-# again.
+# batch of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone give 2.0. Parts that do not shrink with the layers,
+# such as tokenising or the head, may make the difference; our cell times neither. A ratio well above 2 on your page
+# suggests that something else was using the processor: run the cell again.
 #
 # And memory? Some say that DistilBERT needs "40% less memory". It has 40% fewer *weights*. The activations stored for
 # the backward pass depend on the layers and the text.
@@ -564,25 +567,26 @@ for batch, (whole, half) in speed.items():
 from course_lib.train.memory import activation_bytes
 
 texts = torch.randint(5, 1_000, (8, 64))
-kept = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
+activations = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}
 sizes = {name: 4 * count_parameters(model) / 1e6 for name, model in pair.items()}
 for name in pair:
-    print(f"{name:10}{sizes[name]:7.1f} MB of weights{kept[name]:8.1f} MB of activations stored for the backward pass")
+    print(f"{name:10}{sizes[name]:7.1f} MB of weights{activations[name]:8.1f} MB of activations stored for the backward pass")
 print(
-    f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, {1 - kept['6 layers'] / kept['12 layers']:.0%} less activations"
+    f"{1 - sizes['6 layers'] / sizes['12 layers']:.0%} fewer weights, "
+    f"{1 - activations['6 layers'] / activations['12 layers']:.0%} less memory for activations"
 )
 
 # %% [markdown]
-# So half of the layers store half of the activations, but DistilBERT keeps more than half of the weights. Memory is two
-# numbers, and "40% less" is one of them. (In this narrow copy the weights shrink by {{number:narrow_fewer}}, not by
+# So half of the layers store half of the activations, but DistilBERT keeps more than half of the weights. Memory is at
+# least two numbers, and "40% less" is one of them. (In this narrow copy the weights shrink by {{number:narrow_fewer}}, not by
 # 40%: with 1,000 words instead of 30,522, the embedding matrices, which stay whole, are a smaller part.)
 #
 # ### A real distilled model, in its own size class
 #
 # MiniLM distils in another way: only the *last* layer teaches, through its attention weights and the dot products of
-# its value vectors. So neither depth nor width must match the teacher's, only the number of heads. The model here (six
-# layers, 384 wide) has every second layer of a twelve-layer model distilled in this way, and was trained afterwards to
-# give sentence vectors. How large is it beside other small models?
+# its value vectors. So neither depth nor width must match the teacher's, only the number of heads. The one that this
+# course uses (all-MiniLM-L6-v2: six layers, 384 wide) has every second layer of a twelve-layer model distilled in this
+# way, and was trained afterwards to give sentence vectors. How large is it beside other small models?
 
 # %%
 shapes = {
@@ -599,7 +603,7 @@ for name, shape in shapes.items():
     print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
 
 # %% [markdown]
-# BERT-small needs slightly more FLOPs than MiniLM and has more weights: compare MiniLM with it, not with BERT-base.
+# BERT-small needs somewhat more FLOPs than MiniLM and has more weights: compare MiniLM with it, not with BERT-base.
 
 # %% [markdown]
 # ## TinyBERT: intermediate-layer distillation
@@ -619,9 +623,9 @@ for name, shape in shapes.items():
 # The vectors of a student of width 312 and a teacher of width 768 cannot be subtracted.
 
 # %%
-mine, theirs = torch.randn(1, 5, 312), torch.randn(1, 5, 768)
+student_states, teacher_states = torch.randn(1, 5, 312), torch.randn(1, 5, 768)
 try:
-    mine - theirs
+    student_states - teacher_states
 except RuntimeError as error:
     print(error)
 
@@ -634,13 +638,14 @@ from course_lib.family.tinybert import fit_matrix, layer_mapping
 from course_lib.objectives.distillation import attention_loss, hidden_loss, tinybert_loss
 
 matrix = fit_matrix(published("tinybert", "4"), published("bert", "base"))
-print("widened:", tuple(matrix(mine).shape), f"  the matrix: {count_parameters(matrix):,} numbers")
+print("widened:", tuple(matrix(student_states).shape), f"  the matrix: {count_parameters(matrix):,} numbers")
 show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% [markdown]
-# Why does it compare attention scores and not the attention weights after the softmax? One reason: small weights are
-# all close to 0. Suppose one head has the scores (9, 3, 0) for three words and another (9, 0, 0). Their weights are
-# almost the same, although only the first head distinguishes the second word from the third.
+# Why does it compare attention scores and not the attention weights after the softmax? With scores the authors saw faster
+# convergence and better results. A possible reason: small weights are all close to 0. Suppose one head has the scores
+# (9, 3, 0) for three words and another (9, 0, 0). Their weights are almost the same, although only the first head
+# distinguishes the second word from the third.
 
 # %% tags=["nbval-check-output"]
 a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
@@ -667,7 +672,7 @@ layer_map_view(4, 12)
 # distillation*: the teacher is fine-tuned on the task; the student first learns the teacher's intermediate layers on
 # the task's texts, then its predictions. A task has few texts, so data augmentation makes more: a masked language model
 # replaces words by likely ones. (For words of several pieces the paper takes neighbours in GloVe, lecture 01; in our
-# world every word is one piece.) Augmentation is a part of stage two, not a third stage.
+# world every word is one piece.)
 #
 # TinyBERT's code differs from its paper, and from our code, in small ways. Its means include padding, and it divides
 # the prediction loss once more by the number of classes: `tinybert_loss(…, as_released=True)`. Its augmentation shows
@@ -677,48 +682,49 @@ layer_map_view(4, 12)
 # %%
 from course_lib.text.augmentation import augment
 
-grown = augment(material.facts[:1], teacher, world.special, copies=3)
-for row in grown.sequences.input_ids:
-    print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
+augmented = augment(material.facts[:1], teacher, world.special, copies=3)
+for token_ids in augmented.sequences.input_ids:
+    print(" ".join(world.tokenizer.token(i) for i in token_ids.tolist() if i not in world.special.never_masked)[:110])
 
 # %% [markdown]
 # The first line is the text, the others are variants: about four words in ten are replaced, each by one of the fifteen
-# words that the teacher finds most likely in its place. This is no longer good English, and if the hero's name changed,
-# the old label may be wrong. But the student needs no label: it learns the teacher's prediction for each text.
+# words that the teacher finds most likely in its place (perhaps itself). This is no longer good English, and if the
+# hero's name changed, the old label may be wrong. But the student needs no label: it learns the teacher's prediction for
+# each text.
 #
 # ### What each part is worth
 #
-# We train students of two layers and *half the width* with three seeds. The teacher is the same network, fine-tuned for
+# We train students of two layers and *half the width* with three seeds. Their teacher is the one above, fine-tuned for
 # {{number:TINY.prediction}} steps instead of 200. We measure only the unstated-fact probe: intermediate-layer losses
 # train no masked-LM head.
 #
 # Each row omits something from *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
-# answers* the last stage learns the labels instead. *Alone* has only the labels: no teacher, no augmentation, and no
-# pre-training either (the paper's small model without a teacher, BERT_TINY, is pre-trained).
+# answers* the last stage learns the labels instead, also for the variants. *Alone* has only the labels: no teacher, no
+# augmentation, and no pre-training either (the paper's small model without a teacher, BERT_TINY, is pre-trained).
 
 # %%
-tiny = read_result("06_tinybert")
-job = outcome(tiny, "job_accuracy")
-print(f"{'the teacher, fine-tuned':36}{tiny['taught_by']['job_accuracy']:.1%}")
-for name, values in job.items():
+narrow_runs = read_result("06_tinybert")
+narrow_probe = outcome(narrow_runs, "job_accuracy")
+print(f"{'the teacher, fine-tuned':36}{narrow_runs['taught_by']['job_accuracy']:.1%}")
+for name, values in narrow_probe.items():
     print(f"{name:36}{in_words(values)}")
 
 # %%
 ablation_chart(
-    {"unstated-fact probe": job}, percent=True, title="Students half as deep and half as wide", x_title="accuracy"
+    {"unstated-fact probe": narrow_probe}, percent=True, title="Students half as deep and half as wide", x_title="accuracy"
 )
 
 # %% [markdown]
 # *Each dot is a seed; the students without the attention loss are furthest right.*
 
 # %% [markdown]
-# This differs from the paper's order, so we look closer. After {{number:TINY.general}} general steps the student
+# This differs from the paper's order (below), so we look closer. After {{number:TINY.general}} general steps the student
 # *without* the attention loss is best in every seed: {{number:tiny_best}}, {{number:tiny_gained}} points above all
-# losses together. The hidden loss helps when attention is left out (without both:
+# losses together. Without attention, the hidden loss helps in every seed (without both:
 # {{number:percent(narrow_reached()['without both layer losses'])}}). Soft targets give
 # {{number:percent(narrow_reached()['all'])}} and labels
 # {{number:percent(narrow_reached()["without the teacher's answers"])}}, a difference within the spread of the seeds.
-# The student that learns alone has {{number:tiny_alone}}.
+# The student that learns alone has {{number:tiny_alone}}, no less than with all losses.
 #
 # ### Is it the attention loss?
 #
@@ -738,25 +744,25 @@ for name, values in outcome(read_result("06_tinybert_attention"), "job_accuracy"
 curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention loss, a longer general stage")
 
 # %% [markdown]
-# *Lines are means of the {{number:grid_seeds}}; bands reach from the worst to the best. Each weight has its own mark
-# and colour.*
+# *Lines are means of the {{number:grid_seeds}}; bands reach from the worst to the best.*
 #
-# **Weight and steps explain it.** With a tenth of the weight, {{number:GENERAL_STEPS[0]}} steps are enough:
-# {{number:percent(weighted(0.1, GENERAL_STEPS[0]))}}, against {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}}
-# without the attention loss. With the full weight and {{number:GENERAL_STEPS[1]}} steps the student reaches
-# {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, against {{number:weight_none_many}} without the attention loss.
-# Each change alone closes most of the gap; both together give {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So
-# the table above does not show that the attention loss does harm: at full weight the student needs a longer general
-# stage.
+# **A lighter weight or more steps: either closes most of the gap.** With a tenth of the weight,
+# {{number:GENERAL_STEPS[0]}} steps are enough: {{number:percent(weighted(0.1, GENERAL_STEPS[0]))}}, against
+# {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}} without the attention loss. With the full weight and
+# {{number:GENERAL_STEPS[1]}} steps the student reaches {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, against
+# {{number:weight_none_many}} without the attention loss. Both changes together give
+# {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So the table above does not show that the attention loss does harm:
+# at full weight the student needs a longer general stage.
 #
-# How sure is this? After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach
-# {{number:tiny_all_range}}; every run with a lighter weight or more steps is above that. Differences of a point among
-# the others are smaller than those between seeds.
+# After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach
+# {{number:tiny_all_range}}; every run with a lighter weight or more steps is above that. The other means differ by about
+# a point, no more than the seeds do; but at full weight, after {{number:GENERAL_STEPS[1]}} steps, every seed is still
+# behind the same seed without the loss.
 #
 # We have *not* shown that the attention loss helps. In the paper it is worth
-# {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no student with it is ahead of
-# the one without. We can test one cause: in a student with two of four layers, the hidden states may already contain
-# what the scores could add.
+# {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no mean with it is above the
+# mean without. We can test one cause: in a student with two of four layers, the hidden states may already contain what
+# the attention scores could add.
 #
 # ### Deeper, and fewer labels
 #
@@ -771,14 +777,14 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 
 # %% [markdown]
 # The student has {{number:deeper_score(1.0)}} with the attention loss and {{number:deeper_score(0.0)}} without, and the
-# seeds disagree: one is better with it, the other without. As far as {{number:seeds_of(deeper())}} can tell, more depth
-# does not make the attention loss help. (Both students are above their teacher, which reaches only
-# {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read twenty
-# variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested. The student's
-# heads are half as wide as its teacher's. And if all scores of one query grow by a constant, no attention weight
-# changes, but the loss does.
+# seeds disagree. As far as {{number:seeds_of(deeper())}} can tell, more depth and fewer labels, changed at once, do not
+# make the attention loss help. (Both students are above their teacher, which reaches only
+# {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read
+# twenty variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested. The student's
+# heads are half as wide as its teacher's. And if all scores of one query grow by a constant, no attention weight changes,
+# but the loss does.
 #
-# Here is the paper's ablation (mean of four development scores, TinyBERT-4):
+# Here is the paper's ablation (TinyBERT-4; mean of the development scores of MNLI-m, MNLI-mm, MRPC and CoLA):
 #
 # | all | w/o general | w/o task stage | w/o augmentation | w/o embedding | w/o prediction | w/o attention | w/o hidden | w/o both layer losses |
 # |---|---|---|---|---|---|---|---|---|
@@ -793,22 +799,21 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # %%
 from statistics import mean
 
-sized = {run: found["runs"][run][0]["parameters"] for run in ("triple loss", "alone")}
+sizes_by_run = {run: early_runs["runs"][run][0]["parameters"] for run in ("triple loss", "alone")}
 points = [
-    {"name": "teacher, 200 steps", "x": read_result("06_teacher")["runs"]["teacher"][0]["parameters"],
-     "y": read_result("06_teacher")["runs"]["teacher"][0]["job_accuracy"]},
-    *({"name": f"2×128, {run}", "x": sized[run], "y": mean(jobs[run]), "low": min(jobs[run]), "high": max(jobs[run])}
-      for run in sized),
-    *({"name": f"2×64, {run}", "x": tiny["runs"][run][0]["parameters"], "y": mean(job[run]), "low": min(job[run]),
-       "high": max(job[run])} for run in ("without attention", "alone")),
+    {"name": "teacher, 200 steps", "x": teacher_run["parameters"], "y": teacher_run["job_accuracy"]},
+    *({"name": f"2×128, {run}", "x": sizes_by_run[run], "y": mean(wide_probe[run]), "low": min(wide_probe[run]),
+       "high": max(wide_probe[run])} for run in sizes_by_run),
+    *({"name": f"2×64, {run}", "x": narrow_runs["runs"][run][0]["parameters"], "y": mean(narrow_probe[run]),
+       "low": min(narrow_probe[run]), "high": max(narrow_probe[run])} for run in ("without attention", "alone")),
 ]  # fmt: skip
 tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Quality against size", percent=True)
 
 # %% [markdown]
-# *Dots are means over seeds; bars show the least and the most. Upper left is good. The wide students and the teacher
+# *Dots are means over seeds; bars reach from the worst to the best. Upper left is good. The wide students and the teacher
 # were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare only students of one width.
-# Both students called "alone" were stopped early: their gap is the gap at that step, not the cost of having no teacher.
-# A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
+# "Without attention" is the best row of its table. Both students called "alone" were stopped early: their gap is the gap at
+# that step, not the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
 
 # %% [markdown]
 # ## What the papers reached
@@ -821,7 +826,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
 #
 # 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains* 2.8.
-# And one cell is misprinted: BERT-base's row does not have the printed mean. Exercise 06.6 finds the cell.
+# And BERT-base's row does not have the printed mean: exercise 06.6 finds the misprinted cell.
 #
 # TinyBERT reports test sets (Table 1): BERT-base has 79.5, TinyBERT-6 79.4, and TinyBERT-4 77.0 with 13% of the
 # weights; the same small shape without distillation has 70.2. Training is not free: DistilBERT took 90 hours on eight
@@ -849,20 +854,21 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # %%
 from course_lib.teaching.claims import printed
 
-reached = printed("tinybert")["glue"]
+glue_means = printed("tinybert")["glue"]
 against_the_budget(
     {"BERT-base": lambda: bert("base"), "DistilBERT": lambda: distilbert("base"),
      "TinyBERT-6": lambda: tinybert("6"), "TinyBERT-4": lambda: tinybert("4"),
      "no teacher": lambda: tinybert("4")},
-    {"BERT-base": reached["teacher"], "DistilBERT": reached["distilbert_6"], "TinyBERT-6": reached["tinybert_6"],
-     "TinyBERT-4": reached["tinybert_4"], "no teacher": reached["bert_tiny"]},
+    {"BERT-base": glue_means["teacher"], "DistilBERT": glue_means["distilbert_6"], "TinyBERT-6": glue_means["tinybert_6"],
+     "TinyBERT-4": glue_means["tinybert_4"], "no teacher": glue_means["bert_tiny"]},
 )  # fmt: skip
 
 # %% [markdown]
 # *Memory*: every student fits. *Time*: six layers of BERT-base's width halve the FLOPs. They answer in
 # {{number:MILLISECONDS}} ms only if the cores reach {{number:needed('distilbert', 'base')}} billion FLOPs per second.
 # TinyBERT-4, which is also narrower, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer reaches fewer
-# FLOPs per second than a wide one, so we measure the time.) There are three cases:
+# FLOPs per second than a wide one, so we measure the time.) BERT-base, DistilBERT and TinyBERT-6 have equal
+# layers, timed once: their times are as 2 to 1 to 1. There are three cases:
 #
 # - *Your table says yes to DistilBERT.* Then the company has a choice, and the next table helps.
 # - *It says no to DistilBERT, but yes to TinyBERT-4.* Then the company takes TinyBERT-4, distilled for its own task. By the printed means
@@ -877,7 +883,7 @@ against_the_budget(
 #
 # | take | when | because | source |
 # |---|---|---|---|
-# | DistilBERT | many tasks, or tasks still to come; half the time is enough | distilled once, then fine-tuned like BERT; not for RTE-like inference (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
+# | DistilBERT | many tasks, or tasks still to come; half the FLOPs are enough | distilled once, then fine-tuned like BERT; not for RTE-like inference (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
 # | TinyBERT | one task with texts at hand, a tight budget | also narrower; but it has 68.5 instead of 75.6 without the task stage, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
 # | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | fine-tuned small pre-trained models can compete with elaborate distillation; plain distillation on the task improves them further. In TinyBERT's comparison they lose: {{number:printed('tinybert')['glue']['bert_tiny']}} against {{number:str(printed('tinybert')['glue']['tinybert_4'])}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
 # | quantise: 8 bits per weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if fine-tuning takes the quantisation into account; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
@@ -969,7 +975,7 @@ quiz("06")
 #
 # - Hinton, Vinyals and Dean (2015), *Distilling the Knowledge in a Neural Network*, arXiv 1503.02531: soft targets and
 #   the temperature.
-# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. It has five pages; check each number in its text against its tables.
+# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Check its text against its tables.
 # - Jiao et al. (2020), *TinyBERT*, arXiv 1909.10351: sections 3 and 4.
 # - Turc et al. (2019), *Well-Read Students Learn Better*, arXiv 1908.08962: small BERTs, pre-trained first, distilled
 #   after.

@@ -99,8 +99,8 @@ for before, gap, after in zip(text, masked, filled):
 gaps = {"waters": (0.5, 0.2), "old": (0.4, 0.3), "roses": (0.3, 0.5)}
 by_argmax = sum(right > rival for right, rival in gaps.values()) / len(gaps)
 by_sampling = sum(right for right, _ in gaps.values()) / len(gaps)
-for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
-    print(f"{said:9} is right at {accuracy:.0%} of the gaps; 15% of gaps then give {0.15 * (1 - accuracy):.0%} replaced")
+for label, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
+    print(f"{label:9} is right at {accuracy:.0%} of the gaps; 15% of gaps then give {0.15 * (1 - accuracy):.0%} replaced")
 
 # %% [markdown]
 # In papers and on this page, *masked-token accuracy* means the accuracy of the arg-max. The fraction replaced follows
@@ -387,31 +387,32 @@ for name, cost in costs.items():
 from course_lib.lectures.lecture_07.experiments import RATES, outcome
 from course_lib.teaching import curves_chart
 
-found = read_result("07_stepping_stones")
-slots, start = outcome(found, "kinds"), found["untrained"]
+ladder = read_result("07_stepping_stones")
+slots, untrained_runs = outcome(ladder, "kinds"), ladder["untrained"]
 by_rate = {step: [[(rate, slots[f"{step}, {rate:g}"][seed]) for rate in RATES] for seed in range(3)] for step in EQUAL_STEPS}
 curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-category probe", percent=True, log_x=True,
              title="Five objectives, each at five learning rates",
-             levels={"random initialisation": sum(one["kinds"] for one in start) / len(start)})  # fmt: skip
+             levels={"random initialisation": sum(one["kinds"] for one in untrained_runs) / len(untrained_runs)})  # fmt: skip
 
 # %% [markdown]
 # *Each line is the mean of {{number:len(SEEDS)}} seeds; the band goes from the least to the most. At the same rate,
 # {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; with
 # each at its own best rate, {{number:electra_behind}}.*
 #
-# The table shows the best rates and the results there. The section *Why did my run die?* below explains its last two
-# columns. The baselines are random initialisation and the majority class.
+# The table shows the best rates and the results there. *ROC-AUC* is a discriminator's own task (chance level 50%); the
+# section *Why did my run die?* below explains *vectors alike* and *collapsed at*. The baselines are random initialisation and the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
 
-print(f"{'':24}{'rate':>8}{'slot-category':>22}{'vectors alike':>22}  collapsed at")
+print(f"{'':24}{'rate':>8}{'slot-category':>22}{'vectors alike':>22}{'ROC-AUC':>22}  collapsed at")
 for step in EQUAL_STEPS:
     best = f"{step}, {best_rate(step):g}"
-    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "likeness")]
+    cells = [in_words(outcome(ladder, measure)[best]) for measure in ("kinds", "likeness")]
+    cells.append(in_words([run["auc"] for run in ladder["runs"][best]]) if "ELECTRA" in step else "–")
     dead = [f"{rate:g} ({collapsed(step, rate)} of 3)" for rate in RATES if collapsed(step, rate)]
-    print(f"{step:24}{best_rate(step):>8g}" + "".join(f"{cell:>22}" for cell in cells) + "  " + ", ".join(dead))
-cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "likeness")]
+    print(f"{step:24}{best_rate(step):>8g}{cells[0]:>22}{cells[1]:>22}{cells[2]:>22}  " + ", ".join(dead))
+cells = [in_words([one[measure] for one in untrained_runs]) for measure in ("kinds", "likeness")]
 print(f"{'random initialisation':32}" + "".join(f"{cell:>22}" for cell in cells))
 tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
@@ -495,10 +496,10 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, learned_swaps
 
-long_runs = {said: past_runs(measure) for measure, said in MEASURES.items()}
+long_runs = {label: past_runs(measure) for measure, label in MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in long_runs["slot-category probe"]))
-for said, runs in long_runs.items():
-    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+for label, runs in long_runs.items():
+    print(f"{label:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
 learned = [f"{learned_swaps(name)} of {len(values)}" for name, values in long_runs["slot-category probe"].items()]
 print(f"{'swapped repeated words: learned by':36}" + "".join(f"{cell:>24}" for cell in learned))
 
@@ -506,7 +507,7 @@ print(f"{'swapped repeated words: learned by':36}" + "".join(f"{cell:>24}" for c
 panels = {"what stands here?": "slot-category probe", "does it fit?": "swapped-word probe, repeated words",
           "fine-tuned, mean": "fine-tuned, mean pooling"}  # fmt: skip
 ablation_chart(
-    {panel: long_runs[said] for panel, said in panels.items()}, percent=True, x_title="accuracy",
+    {panel: long_runs[label] for panel, label in panels.items()}, percent=True, x_title="accuracy",
     title="Equal FLOPs, past the plateau: who is ahead depends on the question",
 )  # fmt: skip
 
@@ -590,11 +591,11 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # %%
 from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs
 
-by_width = {said: generator_runs(measure) for measure, said in GENERATOR_MEASURES.items()}
+by_width = {label: generator_runs(measure) for measure, label in GENERATOR_MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in generator_costs()))
 print(f"{'cost':36}" + "".join(f"{cost:24.2f}" for cost in generator_costs().values()))
-for said, runs in by_width.items():
-    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+for label, runs in by_width.items():
+    print(f"{label:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
 
 # %%
 shown_here = {"the generator copies": "copies", "what stands here?": "kinds", "does it fit?": "repeated"}
@@ -628,7 +629,7 @@ ablation_chart(
 #
 # #### How good should the generator be? What should be shared? Where does λ go?
 #
-# We make one change at a time to the ELECTRA of the ablation, again with {{number:FULL.steps}} steps (at one learning
+# We make one change at a time to the ELECTRA of the ablation (*generator 1/4*), again with {{number:FULL.steps}} steps (at one learning
 # rate for all, not ELECTRA's best). *cost* is the FLOPs of a step, with the first line = 1. The two cautions apply here
 # too: the probe is like a cloze, and the runs are short.
 
@@ -640,10 +641,9 @@ first = variants["flops_a_step"]["generator 1/4"]
 for name in variants["runs"]:
     cost = variants["flops_a_step"][name] / first
     print(f"{name:22}{cost:6.2f}" + "".join(f"{in_words(values[name]):>24}" for values in measured.values()))
+print(f"{'random initialisation':28}{in_words([one['kinds'] for one in untrained_runs]):>24}{'chance 50%':>24}")
 
 # %% [markdown]
-# ("Generator 1/4" is the recipe of the ablation.)
-#
 # - *A generator twice as wide* has a higher masked-token accuracy; the discriminator's slot-category accuracy differs
 #   by less than the spread ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}).
 # - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them:

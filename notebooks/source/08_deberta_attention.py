@@ -68,9 +68,9 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 # ### Distances
 #
 # Token i provides the query, token j the key. Their distance is i − j. It is positive if the key is to the left of
-# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances; those too
-# long for it share its first or last row. The row number is the distance plus k, clamped to the range from 0 to 2k −
-# 1. For six tokens and k = 2:
+# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances; distances
+# too long for it share its first or last row. The row number is the distance plus k, clamped to the range from 0 to
+# 2k − 1. For six tokens and k = 2:
 
 # %% tags=["nbval-check-output"]
 k, tokens = 2, 6
@@ -99,7 +99,7 @@ print(f"sum {c2c + c2p + p2c:.0f}, divided by sqrt(3 · 2): {(c2c + c2p + p2c) /
 
 # %% [markdown]
 # The three numbers are *added*, and one softmax over all j follows. So "DeBERTa computes attention scores separately"
-# is only half of the story. The fourth product, position-to-position, says nothing about the content and is left out.
+# is only half of the story. A fourth product, position-to-position, says nothing about the content and is left out.
 #
 # The paper's equation 4, with its names for the terms:
 #
@@ -191,26 +191,27 @@ compare(deberta_v3("base", span=8, furthest=32, **small))
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
     print(f"DeBERTa-base, as released             {count_parameters(deberta('base')):12,}")
-    without = count_parameters(deberta("base", terms=()))
-    added = count_parameters(deberta("base")) - without
-    print(f"added by c2p and p2c                  {added:12,}")
+    content_only = count_parameters(deberta("base", terms=()))
+    position_weights = count_parameters(deberta("base")) - content_only
+    print(f"added by c2p and p2c                  {position_weights:12,}")
     print(f"2 L d² and the biases of p2c          {12 * (2 * 768 * 768 + 768):12,}")
     print(f"relative position embeddings, 2 k d   {2 * 512 * 768:12,}")
-    shared = count_parameters(deberta_v3("base"))
-    print(f"v3-base, without token embeddings     {shared - 128_100 * 768:12,}")
-    print(f"base, without token embeddings        {without + added - 50_265 * 768:12,}")
+    v3 = count_parameters(deberta_v3("base"))
+    print(f"v3-base, without token embeddings     {v3 - 128_100 * 768:12,}")
+    print(f"base, without token embeddings        {content_only + position_weights - 50_265 * 768:12,}")
 
 # %% [markdown]
-# Two more matrices per layer and a table of {{number:2 * published('deberta', 'base', DebertaConfig).span}} rows make
-# {{number:added_weights}} million weights. (The paper's Table 13 gives 134 million for the whole model; the released
-# file has {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation adds only the
-# table, with half as many rows: {{number:second_saves}} million less.
+# Two more matrices per layer, the biases of one of them, and a table of
+# {{number:2 * published('deberta', 'base', DebertaConfig).span}} rows make {{number:added_weights}} million weights.
+# (The paper's Table 13 gives 134 million for the whole model; the released file has
+# {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation adds only the table, with half
+# as many rows: {{number:second_saves}} million less.
 #
 # ## What each term is for
 #
 # This task is small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap.
 # The answer is the word one to four positions to the left of the gap. There are two tasks, which differ in what tells
-# the model which one.
+# the model the distance.
 #
 # - *The query*: the gap holds a cue word, a different one for each distance.
 # - *The keys*: the gap is always the same token. Every word carries a number, and only one of the four candidates
@@ -224,19 +225,19 @@ from course_lib.lectures.lecture_08.cue_words import LONGER, MODELS, WORDS, cue_
 
 print(f"{'accuracy':34}{'cue in the query':>18}{f'in {LONGER} tokens':>16}{'in the keys':>14}")
 for name, (terms, steps) in MODELS.items():
-    by_query, by_keys = (train_cue(cue_model(terms), says, steps=steps) for says in ("query", "key"))
-    reached = cue_accuracy(by_query, "query"), cue_accuracy(by_query, "query", LONGER), cue_accuracy(by_keys, "key")
-    print(f"{name:34}{reached[0]:18.0%}{reached[1]:16.0%}{reached[2]:14.0%}")
+    by_query, by_keys = (train_cue(cue_model(terms), cue_in, steps=steps) for cue_in in ("query", "key"))
+    accuracies = cue_accuracy(by_query, "query"), cue_accuracy(by_query, "query", LONGER), cue_accuracy(by_keys, "key")
+    print(f"{name:34}{accuracies[0]:18.0%}{accuracies[1]:16.0%}{accuracies[2]:14.0%}")
 print(f"{'uniform guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}")
 
 # %% [markdown]
-# *Held-out texts; {{number:CUE_STEPS}} steps each, the last line three times as many. One seed.*
+# *Held-out texts; {{number:CUE_STEPS}} steps, for the last model three times as many. One seed, one learning rate.*
 #
 # **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose
 # it.** So c2p alone solves the first task, and p2c alone the second. A model with both terms can solve both, though
 # with some seeds it needs more steps for the second. Why is the wrong term still above a guess? In the first task p2c
-# cannot see the cue when it attends, so it attends to the same distances in every text. Probably the four candidates
-# arrive mixed, and the feed-forward layer, which does see the cue, has to separate them.
+# cannot choose a distance by the cue. Probably the four candidates arrive mixed, and the feed-forward layer, which
+# does see the cue, has to separate them.
 #
 # The middle column shows what relative positions are for: its texts are twice as long as the training texts, and
 # "three to the left" is still the same row. BERT's position embeddings have no such row, and in the second half of
@@ -272,8 +273,8 @@ bucket_chart()
 from course_lib.lectures.lecture_08.reach_and_cost import EXCHANGED, WORD, far_changes
 
 for blocks in (1, 2):
-    word, order = ("moves" if moved > 1e-9 else "stays" for moved in far_changes(blocks))
-    print(f"{blocks} block(s): another word {WORD} away: {word}; words {EXCHANGED} away exchanged: {order}")
+    replacement, exchange = ("moves" if change > 1e-9 else "stays" for change in far_changes(blocks))
+    print(f"{blocks} block(s): another word {WORD} away: {replacement}; words {EXCHANGED} away exchanged: {exchange}")
 
 # %% [markdown]
 # At k the model stops telling *distances* apart; it does not stop attending. One block reads the far word. It does
@@ -290,16 +291,16 @@ for blocks in (1, 2):
 # The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa
 # leaves it out. Other models keep other products:
 #
-# - T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps content-to-content and, as a learned number, this
-#   fourth product: the **relative position bias**.
+# - T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps content-to-content and replaces this fourth product
+#   by a learned number: the **relative position bias**.
 # - Shaw et al. (2018) use content-to-content and content-to-position, and also add a vector of the distance to the
 #   values.
-# - Transformer-XL (Dai et al. 2019) has four terms. In two of them one learned vector replaces the query, so that a
-#   key or a distance can count more for every query.
+# - Transformer-XL (Dai et al. 2019) has four terms. In two of them a learned vector replaces the query, so that a key
+#   or a distance can count more for every query.
 # - TUPE (Ke et al. 2020) keeps content with content and *absolute* position with absolute position, each with its own
-#   projections, and adds T5's bias.
+#   projections. Its variant TUPE-R adds T5's bias.
 #
-# Of these, only DeBERTa uses position-to-content. Here are content-to-position and position-to-position for four
+# None of these uses position-to-content. Here are content-to-position and position-to-position for four
 # words, computed from small tables with k = 2:
 
 # %%
@@ -307,12 +308,12 @@ bias_maps()
 
 # %% [markdown]
 # T5 does not compute the number from two vectors but learns it directly, one for each head and bucket:
-# {{number:32 * published('bert', 'base').num_heads}} numbers at base size, shared by all layers. DeBERTa's table
-# alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. The price is that the number is the same for every word.
+# {{number:32 * published('bert', 'base').num_heads}} numbers in the base encoder, shared by its layers. DeBERTa's table
+# alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. T5's price is that the number is the same for every word.
 #
 # Let us compute a bucket by hand. T5 has 32 buckets, 16 for each side. The first 8 of these hold one distance each. A
-# longer distance d goes into bucket 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20, log 2.5 / log 16 = 0.33;
-# times 8 this is 2.64, so the bucket is 8 + 2 = 10.
+# longer distance d goes into bucket 8 + floor(8 · log(d / 8) / log(128 / 8)), at most 15. For d = 20, log 2.5 / log 16
+# = 0.33; times 8 this is 2.64, so the bucket is 8 + 2 = 10.
 
 # %% tags=["nbval-check-output"]
 print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1, -20)})
@@ -322,9 +323,9 @@ print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1,
 #
 # ### Why sqrt(3d)
 #
-# Let all entries of queries, keys and both tables be drawn with mean 0 and variance 1. The product of two such
-# vectors of width d has variance d. The three products are uncorrelated, so their sum has variance 3d. If we divided
-# by sqrt(d) only, the logits would be larger by a factor of sqrt(3), and the softmax would be sharper.
+# Draw all entries of queries, keys, position keys and position queries independently, with mean 0 and variance 1. The
+# product of two such vectors of width d has variance d. The three products are uncorrelated, so their sum has variance
+# 3d. If we divided by sqrt(d) only, the logits would be sqrt(3) times as large, and the softmax would be sharper.
 
 # %%
 score_variance()
@@ -333,7 +334,7 @@ score_variance()
 # The 3 is the number of terms. If you switch one off, the code divides by sqrt(2d): `score_scale` above counts the
 # terms. In the second generation content and table are both normalised, so the three terms start at about the same
 # size. In the first generation the table starts small (standard deviation 0.02). The position terms are weak at
-# first, and the 3 matters more as the table grows.
+# first, so the scaled sum starts with about a third of the variance of BERT's score.
 #
 # ### The maps of a head
 #
@@ -379,22 +380,22 @@ config = DebertaV2Config(
     max_relative_positions=32, share_att_key=False, attn_implementation="eager",
 )  # fmt: skip
 torch.manual_seed(0)
-theirs = DebertaV2Model(config).eval()
+reference = DebertaV2Model(config).eval()
 with torch.no_grad():
-    theirs.encoder.rel_embeddings.weight.zero_()
-    theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
-    seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
-odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight that differs from the others in its line
-print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
+    reference.encoder.rel_embeddings.weight.zero_()
+    reference.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
+    weights = reference(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
+is_different = (weights - weights.median(dim=1, keepdim=True).values).abs() > 1e-6  # from the others in its line
+print("where row k + 1 acts, as (i, j):", [tuple(pair) for pair in is_different.nonzero().tolist()])
 
 # %% [markdown]
 # Row k + 1 acts on pairs with i − j = 1, so this term, too, looks up δ(i, j). With the paper's δ(j, i) these would be
 # the pairs with j − i = 1. Does it matter? If this term had its own table, only the order of the rows would change.
 # But both terms read one table P. In the code's form, the vector for "three to the left" serves both terms. In the
 # paper's form it serves "three to the left" in one term and "three to the right" in the other. Where positions go
-# through the content's projections (second generation), the two forms are different models; where they have their own
-# projections, the forms are nearly the same. And it matters to anyone who implements the formula and then loads
-# released weights. We follow the code, because all released weights were trained with it.
+# through the content's projections (second generation), the two forms are different models; where each term has its
+# own projection, training can make them nearly equal. We follow the code, because all released weights were trained
+# with it.
 #
 # ### Beyond the furthest distance: two rules
 #
@@ -425,23 +426,23 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 # BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights. An
 # ablation then removes each part of DeBERTa in turn.
 #
-# One of these parts is its decoder, explained below. In short, it takes x, the input of the last block, adds absolute
+# One part is its decoder (explained below). It takes x, the input of the last block, adds absolute
 # positions to make a query, and sends that query through the last block twice (two *visits*). Keys and values come
 # from x both times. So it also adds depth, and we need two controls: a BERT of three blocks, and a DeBERTa of *three
-# blocks without the decoder*. We measure masked-token accuracy, the fraction of masked tokens predicted correctly.
+# blocks without the decoder*. We measure masked-token accuracy on held-out stories.
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
 from course_lib.teaching.results import in_words, read_result, shown
 
-found = read_result("08_positions")
-words = outcome(found, "masked_accuracy")
-costs = found["flops_a_step"], found["step_seconds"]  # of BERT: 1
+positions = read_result("08_positions")
+words = outcome(positions, "masked_accuracy")
+costs = positions["flops_a_step"], positions["step_seconds"]  # of BERT: 1
 print(f"{'':31}{'steps':>6}{'FLOPs a step':>14}{'time a step':>13}{'masked-token accuracy':>28}")
 for name in words:
-    recipe, said = name.removesuffix(", equal time"), name.replace("place", "position")
-    flops, time = (f"{of[recipe] / of['BERT']:.2f}×" if recipe in of else "–" for of in costs)
-    print(f"{said:31}{found['recipes'][name]['steps']:6}{flops:>14}{time:>13}{in_words(words[name]):>28}")
+    recipe, label = name.removesuffix(", equal time"), name.replace("place", "position")
+    flops, time = (f"{cost[recipe] / cost['BERT']:.2f}×" if recipe in cost else "–" for cost in costs)
+    print(f"{label:31}{positions['recipes'][name]['steps']:6}{flops:>14}{time:>13}{in_words(words[name]):>28}")
 
 # %%
 compared = {shown(name): values for name, values in words.items() if name != "no distances"}
@@ -451,16 +452,16 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. "No distances" is left out of the chart; its numbers are in the table above.
-# Compare "without decoder" with BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with
-# DeBERTa. "Three blocks, without decoder" was run later, on another processor, so it has no time. FLOPs are counted
-# at the first training step. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
+# *Each dot is a seed, each bar a mean. "No distances" is in the table alone. Compare "without decoder" with BERT,
+# "decoder without positions" with DeBERTa, and both rows of three blocks with DeBERTa. "Three blocks, without decoder"
+# was run later, on another processor, so it has no time. FLOPs are counted at the first training step. All
+# runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
 
 # %% [markdown]
 # At equal steps DeBERTa's masked-token accuracy is {{number:accuracy('DeBERTa')}} and BERT's
 # {{number:accuracy('BERT')}}; DeBERTa is ahead with every seed. Is that because content and position are
 # disentangled? The attention alone, "without decoder", gains {{number:attention_gains}} points, and the seeds
-# disagree. The decoder brings the other {{number:gain('DeBERTa', 'without decoder')}}. Which part of it does so?
+# disagree. Adding the decoder brings {{number:gain('DeBERTa', 'without decoder')}} more. Which part of it does so?
 #
 # - *Its positions?* Hardly. If it keeps its two visits and its position embeddings stay at zero, only
 #   {{number:gain('DeBERTa', 'decoder without places')}} points are lost, though with every seed.
@@ -497,8 +498,8 @@ ablation_chart(
 # - *No distances*: the model has only the content and the decoder's absolute positions. Its accuracy is still
 #   {{number:no_distances}}, depending on the seed.
 #
-# So in our small world most of DeBERTa's gain comes with its decoder, little of it through positions and much of it
-# through depth. In a network of 12 layers one more visit probably matters less, and positions may matter more.
+# So in our small world most of DeBERTa's gain comes with its decoder. The decoder's positions explain little of that;
+# depth explains half of it or all, depending on the control. In a network of 12 layers this may differ.
 #
 # ### What a step costs
 #
@@ -510,9 +511,9 @@ ablation_chart(
 # 2. The table is projected once per batch, whether the batch holds one text or many. Both costs together are
 #    {{number:cost(1)}} at batch 1 and {{number:cost(2)}} at batch 32.
 #
-# Training keeps these proportions. In inference the projected table can be kept, and only the first cost remains. The
-# gathers add no FLOPs but take time, and the decoder's visits come on top: they cause {{number:decoder_time}} of the
-# extra time that a step of our small model takes over BERT.
+# Training keeps these proportions. In inference the projected table can be kept, and only the first cost remains.
+# Gathers, where they are used, add no FLOPs but take time. In pre-training the decoder comes on top: it causes
+# {{number:decoder_time}} of the extra time that a step of our small model takes over BERT.
 #
 # ### The enhanced mask decoder
 #
@@ -539,13 +540,13 @@ queue = read_result("08_queue")
 queue_chart(queue)
 
 # %% [markdown]
-# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:in_letters(len(QUEUE_SEEDS))}} seeds,
-# bands their range.*
+# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of
+# {{number:in_letters(len(QUEUE_SEEDS))}} seeds, bands their range.*
 
 # %%
 from math import log
 
-workers, measures = len(queue["words"]), ("accuracy", "mlm_loss")
+workers = len(queue["words"])
 print(f"{'':38}{'accuracy':>22}{'loss at the end':>18}")
 for name, values in outcome(queue, "accuracy").items():
     loss = outcome(queue, "mlm_loss")[name]
@@ -554,19 +555,19 @@ print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 
 # %% [markdown]
 # **With distances alone a model names the whole queue**, all {{number:all_named}} workers with every seed. With k =
-# {{number:LENGTH}} the reason is plain: the sequences have 58 tokens, so every token sees how far away `[CLS]` is,
+# {{number:LENGTH}} there is an obvious way: the sequences have 58 tokens, so every token sees how far away `[CLS]` is,
 # and that distance *is* the position. But distances cut at k = {{number:NARROW}} also suffice. They still have a row
 # for "far to the left" and one for "far to the right", and how much of the text lies on either side tells the
-# position, too (a likely reason that we have not tested). If so, the text's ends turn distances into absolute
-# positions. Haviv et al. (2022) saw something similar in left-to-right language models without any position
-# embeddings.
+# position, too. Both explanations are likely, and we have tested neither. Haviv et al. (2022) saw something similar
+# in left-to-right language models without any position embeddings.
 #
 # Absolute positions make learning faster here. The slowest seed names all workers from step
 # {{number:all_from('BERT')}} on in BERT, from {{number:concat_from}} with the concatenation and from
-# {{number:decoder_from}} with the decoder. With distances alone it takes until {{number:all_from(FAR)}} (wide table)
-# and {{number:all_from(NEAR)}} (narrow table). The last line of the table is a model that gives every name the same
-# probability at every gap, as all models do early: its loss is ln 8. The source lecture's concatenation works here,
-# too; it is just not what the authors built and what their weights need.
+# {{number:decoder_from}} with the decoder, whose visits may help, too. With distances alone it takes until
+# {{number:all_from(FAR)}} (wide table) and {{number:all_from(NEAR)}} (narrow table). (Measured every 20 steps, at
+# one learning rate.) The last line of the table is a model that gives every name the same probability at
+# every gap: its loss is ln 8. The source lecture's concatenation works here, too; it is just not what the authors
+# built.
 #
 # ### SiFT
 #
@@ -595,8 +596,8 @@ torch.manual_seed(0)
 clean, perturbed = torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)  # logits, the clean ones held fixed
 kl = F.kl_div(perturbed.log_softmax(-1), clean.softmax(-1), reduction="sum")
 cross_entropy = F.cross_entropy(perturbed, clean.softmax(-1), reduction="sum")
-slopes = [torch.autograd.grad(far, perturbed)[0] for far in (kl, cross_entropy)]
-print(f"KL {kl:.3f} nats, cross-entropy {cross_entropy:.3f}; gradients differ by {(slopes[0] - slopes[1]).abs().max():.0e}")
+gradients = [torch.autograd.grad(loss, perturbed)[0] for loss in (kl, cross_entropy)]
+print(f"KL {kl:.3f} nats, cross-entropy {cross_entropy:.3f}; gradients differ by {(gradients[0] - gradients[1]).abs().max():.0e}")
 
 # %% [markdown]
 # The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training run
@@ -607,18 +608,18 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 
 batch = pretraining_batches(material.heldout, world.special, batch_size=32, seed=1)(0)
-plain = model(**batch.inputs).logits
+logits = model(**batch.inputs).logits
 loss = masked_lm_loss(model(**batch.inputs), batch.targets)["total"]
 loss.backward()
-before = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-clipped = model(**batch.inputs).logits
+gradient_norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+logits_after = model(**batch.inputs).logits
 print(
-    f"clipping: gradient {before:.2f} cut to 0.10; outputs changed by {(clipped - plain).abs().max():.1e}, as no step was taken"
+    f"clipping: gradient {gradient_norm:.2f} cut to 0.10; outputs changed by {(logits_after - logits).abs().max():.1e}, as no step was taken"
 )
 for step in (0, 1e-4, 1e-2):
     torch.manual_seed(0)
-    _, moved = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
-    print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; λ = 5 adds {5 * moved / loss:.1e} of the loss")
+    _, divergence = sift_loss(lambda: model(**batch.inputs).logits, model.encoder.embeddings.norm, step=step)
+    print(f"SiFT, climbing by {step}: perturbed outputs differ by {divergence:.1e} nats a token; λ = 5 adds {5 * divergence / loss:.1e} of the loss")
 
 # %% [markdown]
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01. Most of what the line for 0.0001 shows is
@@ -626,10 +627,10 @@ for step in (0, 1e-4, 1e-2):
 # means the same in a model with long embeddings and in one with short ones: hence "scale-invariant".
 #
 # The paper used SiFT for its model of 1.5 billion weights, on SuperGLUE and on GLUE (Table 12). Does it help our
-# small BERT, fine-tuned on few labels? In its best setting it was ahead of plain training at equal FLOPs, and of
-# random perturbations of the same length, with {{number:sift_seeds}} of {{number:sift_seeds}} seeds
-# ({{number:sift_gain}} points). But that is less than the seeds differ, and in most settings it was not ahead: we
-# have not shown that it helps. The runs are in `data/results/08_sift.json`.
+# small BERT, fine-tuned on few labels? In its best setting (chosen by the same held-out stories) it was ahead of plain
+# training at equal FLOPs, by {{number:sift_gain}} points, and of random perturbations of the same length, with
+# {{number:sift_seeds}} of {{number:sift_seeds}} seeds. But the seeds differ by more, and in most settings it was not
+# ahead: we have not shown that it helps. The runs are in `data/results/08_sift.json`.
 #
 # ## What the paper reached
 #
@@ -655,7 +656,7 @@ for step in (0, 1e-4, 1e-2):
 # | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
 #
-# The second line of that table led to DeBERTa-v3: this attention, pre-trained like ELECTRA (see below). ELECTRA and
+# DeBERTa-v3 goes the way of the table's second line: this attention, pre-trained like ELECTRA. ELECTRA and
 # XLNet are ahead of RoBERTa; a source lecture puts RoBERTa ahead of ELECTRA.
 #
 # Read the paper critically, too. Its abstract claims a gain of 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4, but
@@ -668,7 +669,7 @@ for step in (0, 1e-4, 1e-2):
 print(f"{'':12}{'your guess':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
-    "names them": "yes: the distance from the text's ends is the position",
+    "names them": "yes: distances to the text's ends can tell the position",
     "more by": "30% in the paper (appendix A.7); counted, it depends on the batch",
 }
 for name, value in answers.items():
@@ -685,34 +686,34 @@ for name, value in answers.items():
 # that this hurts.
 #
 # Do they? The gradient of a loss with respect to the table is one long vector. The cosine of two such vectors is 1 if
-# they point the same way, 0 if they are unrelated, and −1 if they oppose each other. For comparison we also take two
-# batches of the *same* task.
+# they point the same way, 0 if they are at right angles, and −1 if they oppose each other. For comparison we also take
+# two batches of the *same* task.
 
 # %%
 from course_lib.lectures.lecture_08.embedding_sharing import pulls_before_and_after
 
 tug = pulls_before_and_after()
 ablation_chart(
-    {name: found.cosines for name, found in tug.items()},
+    {name: pulls.cosines for name, pulls in tug.items()},
     title="Gradients of two batches on the shared token embeddings", x_title="cosine",
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the
-# tug-of-war; the two rows above are for comparison. Left: both networks at random initialisation. Right: lecture 07's
-# ELECTRA, after 4,000 steps.*
+# *Each dot: a pair from six batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is
+# the tug-of-war; the two rows above are for comparison. Left: both networks at random initialisation (one seed).
+# Right: lecture 07's ELECTRA, after 4,000 steps.*
 
 # %%
-for name, found in tug.items():
-    print(f"{name}: RTD's gradient, times λ = 50, is {found.longer:.1f} times as long as MLM's")
+for name, pulls in tug.items():
+    print(f"{name}: RTD's gradient, times λ = 50, is {pulls.longer:.1f} times as long as MLM's")
 
 # %% [markdown]
-# At the start the two tasks do pull in opposite directions, in every pair of batches: the cosine is
+# At the start the two tasks do pull against each other, in every pair of batches: the mean cosine is
 # {{number:tug_first}}. The pull is weak, compared with how well each task agrees with itself ({{number:mlm_first}}
-# and {{number:rtd_first}}). In the trained model it can no longer be seen ({{number:tug_trained}}). But there, even
-# two batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}), because a batch's gradient
-# is mostly noise by then. The difference in length remains: the gradient that the discriminator sends to the shared
-# table is {{number:longer_first}} to {{number:longer_trained}} times as long as the generator's own.
+# and {{number:rtd_first}}). In the trained model it cannot be seen ({{number:tug_trained}}). But there, even two
+# batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}): a batch's gradient is mostly
+# noise by then, which could hide a weak pull. The difference in length remains: with λ = 50, the discriminator's
+# gradient on the shared table is {{number:longer_first}} to {{number:longer_trained}} times as long as the generator's.
 #
 # The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks up its words in
 #
@@ -746,27 +747,27 @@ from course_lib.family.electra import DISENTANGLED
 from course_lib.lectures.lecture_08.embedding_sharing import small_electra, story_batches
 from course_lib.objectives.replaced_tokens import replaced_token_loss
 
-apart = small_electra(world, DISENTANGLED)
-few = story_batches(material.heldout, world, batch_size=8, seed=1)(0)
-E_G, token = apart.generator.encoder.embeddings.token.weight, apart.discriminator.encoder.embeddings.token
+electra = small_electra(world, DISENTANGLED)
+batch = story_batches(material.heldout, world, batch_size=8, seed=1)(0)
+E_G, token = electra.generator.encoder.embeddings.token.weight, electra.discriminator.encoder.embeddings.token
 for task, loss in (("RTD", replaced_token_loss), ("MLM", masked_lm_loss)):
-    apart.zero_grad()
-    loss(apart(**few.inputs), few.targets)["total"].backward()
+    electra.zero_grad()
+    loss(electra(**batch.inputs), batch.targets)["total"].backward()
     lengths = [0.0 if grad is None else float(grad.norm()) for grad in (E_G.grad, token.difference.grad)]
     print(f"{task}: gradient of length {lengths[0]:.4f} on E_G, {lengths[1]:.4f} on Δ")
-ids = few.inputs["input_ids"]
+ids = batch.inputs["input_ids"]
 with torch.no_grad():
-    one_table, two = (network(ids).logits for network in (merged(apart.discriminator), apart.discriminator))
-print(f"merged, outputs differ by {(one_table - two).abs().max():.1e}")
+    of_merged, of_original = (network(ids).logits for network in (merged(electra.discriminator), electra.discriminator))
+print(f"merged, outputs differ by {(of_merged - of_original).abs().max():.1e}")
 
 # %% [markdown]
 # ### What is it worth?
 #
 # According to v3's abstract, the shared table costs training efficiency and quality, and v3's way recovers both. Here
-# the two networks (two layers, the generator half as wide) are trained for {{number:share_steps}} steps with *one
-# table*, with *two tables* that share nothing, and *v3's way*. All else is equal, except that a second table (v3's
-# way has one, too) means {{number:share_more}} more weights to train. There are only {{number:share_seeds}} seeds, so
-# a difference of a few points shows nothing.
+# the two networks (BERT's attention, two layers, the generator half as wide) are trained for {{number:share_steps}}
+# steps with *one table*, with *two tables* that share nothing, and *v3's way*. All else is equal, except that a second
+# table (v3's way has one, too) means {{number:share_more}} more weights to train. There are only
+# {{number:share_seeds}} seeds, so a difference of a few points is a hint at most.
 
 # %%
 shared = read_result("08_embedding_sharing")
@@ -777,31 +778,31 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The generator's masked-token accuracy during training. Lines are means of the seeds, bands their range. On the
-# plateau at the start the model has learned only word frequencies.*
+# *The generator's masked-token accuracy during training. Lines are means of the seeds, bands their range.*
 
 # %%
-kept = {"slot-category probe": "slots", "swapped word, repeated": "swapped_repeated", "swapped word, fact": "swapped_fact"}
-untrained = {name: [run[of] for run in shared["untrained"]] for name, of in kept.items()}
+probes = {"slot-category probe": "slots", "swapped word, repeated": "swapped_repeated", "swapped word, fact": "swapped_fact"}
+untrained = {name: [run[probe] for run in shared["untrained"]] for name, probe in probes.items()}
 ablation_chart(
-    {name: {"random initialisation": untrained[name], **outcome(shared, of)} for name, of in kept.items()},
+    {name: {"random initialisation": untrained[name], **outcome(shared, probe)} for name, probe in probes.items()},
     percent=True, title="What frozen vectors of the kept network hold", x_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
 # *Linear probes on the discriminator's vectors. The first resembles a cloze task (what kind of word belongs here?),
-# the other two resemble the discriminator's own task (was this word swapped?).*
+# the other two resemble the discriminator's own task (was this word swapped?). On a fourth, the unstated-fact probe
+# (in the stored file), all three are below random initialisation.*
 
 # %%
 for name, runs in shared["runs"].items():
-    generator, auc, alike = (
-        [run[of] for run in runs] for of in ("masked_accuracy", "auc", "alike_discriminator")
+    generator, auc, cosines = (
+        [run[score] for run in runs] for score in ("masked_accuracy", "auc", "alike_discriminator")
     )
-    print(f"{name:23}generator {in_words(generator)}; ROC-AUC {in_words(auc)}; cosine of two words {sum(alike) / len(alike):.2f}")
+    print(f"{name:23}generator {in_words(generator)}; ROC-AUC {in_words(auc)}; cosine of two words {sum(cosines) / len(cosines):.2f}")
 
 # %% [markdown]
-# (*Cosine of two words*: the mean over all pairs of rows in the discriminator's table.) Differences from one table,
-# in points:
+# (*Cosine of two words*: the mean over all pairs of rows in the discriminator's table.) One table's means, and the
+# others' differences from them, in points:
 #
 # | | one table | two tables | v3's way |
 # |---|---|---|---|
@@ -810,10 +811,10 @@ for name, runs in shared["runs"].items():
 # | kept vectors: swapped word, repeated | {{number:share_swaps}} | {{number:share_swaps_two}} | {{number:share_swaps_v3}} |
 # | kept vectors: slot category | {{number:share_slots}} | {{number:share_slots_two}} | {{number:share_slots_v3}} |
 #
-# Most results fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or v3's way), the
-# generator is a few points better. With two tables the discriminator loses what masked words teach, the slot
-# categories. v3's way keeps both gains, and has the highest slot-category accuracy. On *swapped words*, the
-# discriminator's own task, the seeds disagree: one table is best with one seed, v3's way with the other.
+# The first and last lines fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or v3's
+# way), the generator is a few points better. With two tables the discriminator loses slot-category accuracy, perhaps
+# because masked words no longer train its table. v3's way has the highest slot-category accuracy. On *swapped words*,
+# the discriminator's own task, the seeds disagree: one table is best with one seed, v3's way with the other.
 #
 # Do not rely on the ROC-AUC alone. Each discriminator reads the output of *its own* generator, and a better generator
 # produces words that are harder to detect. The probes give all three the same task. With few seeds, one size and one

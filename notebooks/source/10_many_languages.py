@@ -294,9 +294,9 @@ import transformers
 
 from course_lib.family.xlm_roberta import XlmRobertaConfig
 
-theirs, released = transformers.XLMRobertaConfig(), XlmRobertaConfig()
+library_default, released = transformers.XLMRobertaConfig(), XlmRobertaConfig()
 print("released:             ", released.vocab_size, "rows,", released.max_positions, "positions")
-print("transformers' default:", theirs.vocab_size, "rows,", theirs.max_position_embeddings, "positions")
+print("transformers' default:", library_default.vocab_size, "rows,", library_default.max_position_embeddings, "positions")
 
 # %% [markdown]
 # **If you are online**, our classes can load the released models with their vocabularies (mBERT's WordPiece, XLM-R's
@@ -374,8 +374,8 @@ from course_lib.text.shared_words import shared_words, with_shared_words
 
 some = english.stories(200, seed=0)
 for world, name in ((norlish, "Norlish"), (sumorian, "Sumorian"), (with_shared_words("sumorian", 0.3), "Sumorian, 30% shared")):
-    found = shared_words(world, english, some)
-    print(f"{name:22} {found.types:4.0%} of its word types are English words, {found.tokens:4.0%} of the words in stories")
+    shared = shared_words(world, english, some)
+    print(f"{name:22} {shared.types:4.0%} of its word types are English words, {shared.tokens:4.0%} of the words in stories")
 
 # %% [markdown]
 # ### How often each is read
@@ -490,8 +490,8 @@ for name, other in others.items():
     pairs, known = sentence_pairs(english, other, unseen), sentence_pairs(english, other, training)
     ways = {"raw": {}, "mean-centred, these sentences": {"centred": True}, "mean-centred, training sentences": {"known": known}}
     for way, how in ways.items():
-        found = [100 * layer.mean for layer in translation_retrieval(models[name], pairs, **how)]
-        print(f"{f'{name}, {way}':52}" + "".join(f"{x:{w}.0f}%" for x, w in zip(found, (11, 8, 8))))
+        nearest = [100 * layer.mean for layer in translation_retrieval(models[name], pairs, **how)]
+        print(f"{f'{name}, {way}':52}" + "".join(f"{x:{w}.0f}%" for x, w in zip(nearest, (11, 8, 8))))
     print(f"{f'{name}, a dictionary by counting':52}{dictionary_retrieval(known, pairs):11.0%}")
 different = len(set(map(tuple, pairs.first))) / len(pairs.first)
 print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some sentences occur twice")
@@ -533,8 +533,8 @@ from course_lib.lectures.lecture_10.views import (
 )  # fmt: skip
 from course_lib.teaching.results import read_result
 
-found = read_result("10_pairs")
-print(f"the nearest of {found['looked_up']} sentences is the translation, mean of {len(found['runs']['norlish, TLM'])} seeds")
+pair_runs = read_result("10_pairs")
+print(f"the nearest of {pair_runs['looked_up']} sentences is the translation, mean of {len(pair_runs['runs']['norlish, TLM'])} seeds")
 print(table_of(by_pair(), {"raw": "retrieval", "mean-centred": "retrieval centred"}))
 
 # %%
@@ -582,9 +582,9 @@ aligned_chart()
 
 # %%
 measures = {"English": "slots english", "read, all words": "slots other", "read": "slots other own",
-            "read, mean-centred": "slots other own centred", "unread": "slots unread own centred"}  # fmt: skip
+            "read, mean-centred": "slots other own centred", "unread, mean-centred": "slots unread own centred"}  # fmt: skip
 print(table_of(by_pair(), measures))
-print(f"majority class: {found['majority']:.1%}")
+print(f"majority class: {pair_runs['majority']:.1%}")
 
 # %%
 transfer_chart()
@@ -628,8 +628,8 @@ transfer_chart()
 
 # %%
 four = read_result("10_transfer")
-for task, said in (("topic", "topic of a text"), ("slots", "kind of a word")):
-    print(f"{said}; majority class: {four['majority'][task]:.0%}")
+for task, label in (("topic", "topic of a text"), ("slots", "kind of a word")):
+    print(f"{label}; majority class: {four['majority'][task]:.0%}")
     rows = by_model() | {"spelling alone": [four["words_alone"]]}
     print(table_of(rows, {language: f"{task} {language}" for language in four["languages"]}))
 
@@ -797,8 +797,8 @@ from course_lib.lectures.lecture_10.translations import translations
 
 try:
     messages = translations()
-    for said in messages.aligned("en", "fr", "zh", split="heldout")[0]:
-        print(said)
+    for sentence in messages.aligned("en", "fr", "zh", split="heldout")[0]:
+        print(sentence)
 except (LookupError, ValueError) as trouble:  # not installed, or a language without messages
     print(trouble)
 
@@ -934,7 +934,7 @@ retrieval_chart("seven")
 # language, XLM-R large reaches 83.6.
 #
 # Recognising names of persons and places shows the same pattern: F1 is 80.94 with English labels, 90.24 with each
-# language's own labels, and 89.43 with all of them in one model. English loses little: on seven tasks of GLUE XLM-R
+# language's own labels, and 89.43 with all of them in one model. English loses little: on six tasks of GLUE XLM-R
 # large has 91.8, and RoBERTa (English only) 92.8.
 #
 # This is mBERT by language. The first row is uncased, with English labels; the second is cased, with training texts
@@ -986,7 +986,7 @@ retrieval_chart("seven")
 #
 # ### Why does it work without translations?
 #
-# Our experiments follow four papers of 2020, three of which also respelled English.
+# Our experiments follow four papers of 2020; the first two also respelled English.
 #
 # | | what they changed | what they found |
 # |---|---|---|
@@ -1016,10 +1016,10 @@ retrieval_chart("seven")
 
 # %%
 print(f"{'':14}{'your guess':>14}   answer, in this world")
-sumorian_runs = {said: found["runs"][f"sumorian, {said}, longer"] for said in ("MLM", "TLM")}
+sumorian_runs = {goal: pair_runs["runs"][f"sumorian, {goal}, longer"] for goal in ("MLM", "TLM")}
 answers = {
     "words": f"{size_of('XLM-R base').embedding_fraction:.0%}",
-    "transfer": f"{mean(run['slots other own centred'] for run in sumorian_runs['MLM']):.0%}, chance {found['majority']:.0%}, in English 100%",
+    "transfer": f"{mean(run['slots other own centred'] for run in sumorian_runs['MLM']):.0%}, chance {pair_runs['majority']:.0%}, in English 100%",
     "retrieval": f"{mean(run['retrieval centred'] for run in sumorian_runs['TLM']):.0%}, without translations {mean(run['retrieval centred'] for run in sumorian_runs['MLM']):.1%}",
 }
 for name, value in answers.items():

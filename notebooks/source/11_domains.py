@@ -381,6 +381,7 @@ if "medicine" in readable:
     from course_lib.lectures.lecture_11 import ways
 
     way = ways.MEDICINE[CONTINUED]
+    ways.ready.cache_clear()  # a second run of this cell begins anew
     ready = ways.ready(way, 0)
     before = ways.hidden_words(ready.model, ready.reading.tokenizer, "medicine")
     ways.pretrain(way, 0, 80, [LiveLoss()])
@@ -526,9 +527,9 @@ if "medicine" in readable:
     from course_lib.lectures.lecture_11 import tasks
 
     for one in tasks.added_words(seed=0).test[:5]:
-        for said, tags in (("right", one.entities), ("rule", tasks.cut_by_rule(one))):
+        for label, tags in (("right", one.entities), ("rule", tasks.cut_by_rule(one))):
             words = (w if tag == "O" else w.upper() for w, tag in zip(one.words, tags))
-            print(f"{said:6}", " ".join(words))
+            print(f"{label:6}", " ".join(words))
 
 # %% [markdown]
 # First we compare learning rates of fine-tuning. This is the general model on the chapter task, with three seeds.
@@ -644,8 +645,8 @@ switches_table()
 # {{number:len(finance('test'))}} for testing.
 
 # %%
-for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", "the hedged half")):
-    print(said)
+for measure, label in (("score", "all"), ("plain", "the plain half"), ("hedged", "the hedged half")):
+    print(label)
     for name, values in finance_rows(measure).items():
         print(f"   {name:30}", ", ".join(f"{value:.0%}" for value in values))
 
@@ -716,7 +717,7 @@ general = {name: mean(values) for name, values in outcome(medicine, "general").i
 chapters = {name: mean(values) for name, values in labelled("chapters").items()}
 answers = {
     "pieces": len(read_result("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]),
-    "general words left": f"{general[CONTINUED]:.0%} of {general[GENERAL]:.0%}",
+    "general words left": f"{general[CONTINUED]:.0%}, before {general[GENERAL]:.0%}",
     "chapter": f"{chapters[CONTINUED]:.0%} against {chapters['bag of words']:.0%}",
 }
 for name, value in answers.items():

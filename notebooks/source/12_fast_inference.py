@@ -497,8 +497,8 @@ lost_table()
 # %%
 from course_lib.bench import as_table, measure
 
-shown = ("float32", "bfloat16", "int8", "ONNX Runtime", "ONNX Runtime, int8")
-rows = measure([row for row in serving.contenders(1, 32, num_layers=2, vocab_size=2_000) if row.name in shown], rounds=3, seconds=0.3)
+compared = ("float32", "bfloat16", "int8", "ONNX Runtime", "ONNX Runtime, int8")
+rows = measure([row for row in serving.contenders(1, 32, num_layers=2, vocab_size=2_000) if row.name in compared], rounds=3, seconds=0.3)
 print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 

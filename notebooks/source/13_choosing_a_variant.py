@@ -130,8 +130,8 @@ for name in GLUE:
 # With a network connection, the same call reads the real tasks. Write names into the list.
 
 # %%
-wanted = []  # such as "RTE", "CoLA"
-for name in wanted:
+real_tasks = []  # such as "RTE", "CoLA"
+for name in real_tasks:
     print(name, *glue_items(name, "validation", 2, real=True), sep="\n  ")
 
 # %% [markdown]
@@ -159,7 +159,7 @@ for name, about in AVERAGES.items():
 
 
 # %%
-def my_interval(right_a, right_b, drawn):
+def my_interval(correct_a, correct_b, resampled):
     return ...
 
 

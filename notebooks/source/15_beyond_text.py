@@ -158,8 +158,8 @@ print(tuple(one.shape), "· equal:", torch.allclose(one, other, atol=1e-5))
 # A *scene* of the micro-world has two objects in a 3×3 grid and a sentence that describes them. Sentence and image go through **one** stack of layers. To share a stack, both must have LayerNorm in the same place: here before each half of a block, as in ViT (`PreNormBlock`).
 
 # %%
-shown = scenes(4, seed=2)
-scene_cards(shown)
+example_scenes = scenes(4, seed=2)
+scene_cards(example_scenes)
 
 # %% [markdown]
 # *Four scenes, each with its sentence. The dotted lines are the borders of the 8×8 patches.*
@@ -171,7 +171,7 @@ from course_lib.family.gpt import PreNormBlock
 from course_lib.text.wordpiece import WordPiece
 
 shape = {"hidden_size": 64, "num_layers": 2, "num_heads": 4, "intermediate_size": 256}
-words = WordPiece.from_words(sorted({word for sentence in shown.sentences for word in sentence.split()}))
+words = WordPiece.from_words(sorted({word for sentence in example_scenes.sentences for word in sentence.split()}))
 of_pictures = VitConfig(image_size=24, patch_size=8, **shape)
 torch.manual_seed(0)
 stack = Stack(of_pictures, block=PreNormBlock)  # one, for both
@@ -179,11 +179,11 @@ stack = Stack(of_pictures, block=PreNormBlock)  # one, for both
 reads_text = Encoder(BertConfig(vocab_size=words.vocab_size, max_positions=32, **shape), stack=stack).eval()
 reads_pictures = VitEncoder(of_pictures, stack=stack).eval()
 
-ids = torch.tensor([words.encode(shown.sentences[0])])
+ids = torch.tensor([words.encode(example_scenes.sentences[0])])
 text = reads_text(ids).last_hidden_state
-patch = reads_pictures(shown.pixel_values[:1]).last_hidden_state
+patch = reads_pictures(example_scenes.pixel_values[:1]).last_hidden_state
 print("text   ", tuple(ids.shape), "->", tuple(text.shape))
-print("image  ", tuple(shown.pixel_values[:1].shape), "->", tuple(patch.shape))
+print("image  ", tuple(example_scenes.pixel_values[:1].shape), "->", tuple(patch.shape))
 print("the same layers:", reads_text.stack is reads_pictures.stack, f"· {count_parameters(stack):,} parameters")
 
 # %% [markdown]
@@ -203,16 +203,16 @@ for name, value in AUTHORS.items():
 # %%
 small = {"image_size": 32, "patch_size": 8, "num_layers": 4, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
 torch.manual_seed(0)
-theirs = vit("B/16", **small).eval()
+usual = vit("B/16", **small).eval()
 with torch.no_grad():
-    expected = theirs(images).last_hidden_state
+    expected = usual(images).last_hidden_state
     for name in ("hidden_act", "layer_norm_eps"):
         # the same weights, one setting changed
-        ours = vit("B/16", **small, **{name: AUTHORS[name]}).eval()
-        ours.load_state_dict(theirs.state_dict())
-        gap = (ours(images).last_hidden_state - expected).abs().max() / expected.abs().max()
+        changed = vit("B/16", **small, **{name: AUTHORS[name]}).eval()
+        changed.load_state_dict(usual.state_dict())
+        gap = (changed(images).last_hidden_state - expected).abs().max() / expected.abs().max()
         print(f"{name:16} changes the vectors by at most {gap:.1e} of the largest number")
-    table = theirs.embeddings.position[0]  # from 4×4 patches to 8×8
+    table = usual.embeddings.position[0]  # from 4×4 patches to 8×8
     both = [resize_positions(table, (8, 8), how) for how in ("bicubic", "bilinear")]
     print(f"resize           changes resized positions by {(both[0] - both[1]).abs().max() / table.abs().max():.2f} of the largest")
 
@@ -266,7 +266,7 @@ for name, model in (("ViT", whole), ("BERT", base)):
 grey, odd = torch.rand(1, 1, 32, 32), torch.rand(1, 3, 30, 32)
 for wrong in (grey, odd, torch.rand(1, 3, 48, 48), torch.randint(0, 256, (1, 3, 32, 32))):
     try:
-        theirs(wrong)
+        usual(wrong)
     except ValueError as error:
         print(f"{error}\n")
 
@@ -433,7 +433,9 @@ masked_chart()
 # CLIP (Radford et al. 2021) works at this size. It needs no class labels; captions are its supervision. (Ours are complete and never wrong, unlike those from the web.) It trains two encoders, one for images and one for texts, and each outputs one vector. In a batch of pairs every image must find its own sentence, and every sentence its own image:
 
 # %%
-show(clip_runs.contrastive_loss)
+from course_lib.objectives.contrastive import symmetric_cross_entropy
+
+show(clip_runs.contrastive_loss, symmetric_cross_entropy)
 
 # %% [markdown]
 # The next cell trains it for a minute or less: {{number:clip_runs.LIVE.steps}} steps on newly drawn scenes. The test uses {{number:clip_runs.CANDIDATES}} unseen scenes and sentences, no two alike.
@@ -479,7 +481,7 @@ answers = {
     "shuffled, CNN": f"{signed(100 * (live['CNN, one permutation'] - live['CNN']))} points, here",
     "without positions": f"{live['no positions']:.0%}, here",
 }
-print(f"{'':24}{'you said':>14}   answer")
+print(f"{'':24}{'your guess':>14}   answer")
 for name, value in answers.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

@@ -233,7 +233,7 @@ for groups in (12, 4, 1):
     with torch.device("meta"):
         blocks = count_parameters(build().stack)
     flops = [forward_flops(build, tokens) / 1e9 for tokens in (128, 8_192)]
-    print(f"{groups:2} key heads for 12 query heads: blocks {blocks:11,} · one text of 128 tokens {flops[0]:5.1f}, of 8,192 {flops[1]:7,.0f} billion FLOPs")
+    print(f"key heads: {groups:2}, query heads: 12, blocks {blocks:11,} · one text of 128 tokens {flops[0]:5.1f}, of 8,192 {flops[1]:7,.0f} billion FLOPs")
 
 # %% [markdown]
 # ### What a window of 128 means
@@ -242,10 +242,10 @@ for groups in (12, 4, 1):
 
 # %% tags=["nbval-check-output"]
 tiny = {"num_layers": 6, "hidden_size": 16, "num_heads": 2, "intermediate_size": 8, "vocab_size": 50, "pad_token_id": 0}
-for name, ours in (("ModernBERT", modernbert("base", **tiny)), ("UltraBERT", ultrabert_for_masked_lm(**tiny).encoder)):
-    config = to_transformers(ours).config
+for name, encoder in (("ModernBERT", modernbert("base", **tiny)), ("UltraBERT", ultrabert_for_masked_lm(**tiny).encoder)):
+    config = to_transformers(encoder).config
     number_there = getattr(config, "sliding_window" if name == "UltraBERT" else "local_attention")
-    layers = ["all" if block.attention.window is None else block.attention.window // 2 for block in ours.stack.blocks]
+    layers = ["all" if block.attention.window is None else block.attention.window // 2 for block in encoder.stack.blocks]
     print(f"{name:10} transformers' number: {number_there} · on either side, layer by layer: {layers}")
 
 # %% [markdown]
@@ -343,9 +343,9 @@ for layers in (3, 12, 24):
 world = MicroWorld.load()
 for rung in ("local layers", ladder.LAST):
     batch = ladder.batches_of(ladder.RUNGS[rung], 0)(0)
-    said = [world.tokenizer.token(i) for i in batch.inputs["input_ids"][0, :20].tolist()]
+    tokens = [world.tokenizer.token(i) for i in batch.inputs["input_ids"][0, :20].tolist()]
     print(f"{ladder.RUNGS[rung].rate:.0%}: {len(batch.targets['labels'])} to predict in a batch")
-    print("    " + " ".join(said))
+    print("    " + " ".join(tokens))
 
 # %% [markdown]
 # Each step has twice as many predictions, but fewer clues for each of them. The ladder will show which effect is larger.
@@ -363,8 +363,8 @@ batch = ladder.batches_of(ladder.RUNGS["local layers"], 0)(0)
 every = torch.arange(batch.inputs["input_ids"].numel())
 for name, at in (("masked", batch.inputs["predict_at"]), ("all", every)):
     labels = batch.inputs["input_ids"].flatten()[at]
-    asked = batch._replace(inputs=batch.inputs | {"predict_at": at}, targets={"labels": labels})
-    flops = step_flops(model, masked_lm_loss, asked)
+    predicted_there = batch._replace(inputs=batch.inputs | {"predict_at": at}, targets={"labels": labels})
+    flops = step_flops(model, masked_lm_loss, predicted_there)
     print(f"logits at {name:6} positions: {len(at):5} of them, {flops / 1e9:5.1f} billion FLOPs per step")
 
 # %% [markdown]
@@ -501,15 +501,15 @@ from course_lib.checkpoints import load_pretrained
 from course_lib.teaching.predictions import predict_masked
 from course_lib.text import english
 
-ours = {"BERT": load_pretrained("course-bert"), "ModernBERT": load_pretrained("course-modernbert")}
-found = dict.fromkeys(ours, 0)
-print("".join(f"{name:14}" for name in (*ours, "the writer")))
+encoders = {"BERT": load_pretrained("course-bert"), "ModernBERT": load_pretrained("course-modernbert")}
+right = dict.fromkeys(encoders, 0)
+print("".join(f"{name:14}" for name in (*encoders, "the writer")))
 for blank in english.blanks():
-    said = {name: predict_masked(one.model, one.tokenizer, blank.text, top=1)[0] for name, one in ours.items()}
-    for name, (word, _) in said.items():
-        found[name] += word == blank.word
-    print("".join(f"{f'{word} {p:.0%}':14}" for word, p in said.values()) + f"{blank.word:11}{blank.text}")
-print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
+    first = {name: predict_masked(one.model, one.tokenizer, blank.text, top=1)[0] for name, one in encoders.items()}
+    for name, (word, _) in first.items():
+        right[name] += word == blank.word
+    print("".join(f"{f'{word} {p:.0%}':14}" for word, p in first.values()) + f"{blank.word:11}{blank.text}")
+print("\nthe writer's word comes first:", right, "of", len(english.blanks()))
 
 # %% [markdown]
 # (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in others they repeat a word of the sentence.
@@ -604,8 +604,8 @@ speed_table()
 # %%
 encoders = {name: build().eval() for name, build in step_times.ENCODERS.items()}
 for tokens in (128, 512, 1_024):
-    found = step_times.best({name: step_times.reading(e, tokens) for name, e in encoders.items()}, rounds=2)
-    print(f"{tokens:5} tokens:", "   ".join(f"{name} {1e3 * seconds:.0f} ms" for name, seconds in found.items()))
+    seconds_of = step_times.best({name: step_times.reading(e, tokens) for name, e in encoders.items()}, rounds=2)
+    print(f"{tokens:5} tokens:", "   ".join(f"{name} {1e3 * seconds:.0f} ms" for name, seconds in seconds_of.items()))
 
 # %%
 answers = {
@@ -618,7 +618,7 @@ answers = {
         f"Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
     )),
 }  # fmt: skip
-print(f"{'':18}{'you said':>14}   answer")
+print(f"{'':18}{'your guess':>14}   answer")
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
@@ -678,10 +678,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 own = AutoModelForMaskedLM.from_pretrained(work / "run" / "model").eval()
 tokenizer = AutoTokenizer.from_pretrained(work / "run" / "model")
 print(type(own).__name__, "·", own.config.layer_types)
-given = tokenizer("the storm flooded the [MASK] .", return_tensors="pt")
+inputs = tokenizer("the storm flooded the [MASK] .", return_tensors="pt")
 with torch.no_grad():
-    logits = own(**given).logits
-best = logits[given["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
+    logits = own(**inputs).logits
+best = logits[inputs["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
 print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.tolist()))
 
 # %% [markdown]

@@ -139,7 +139,7 @@ def mask_legend() -> str:
 def code_draw() -> str:
     """The line of `pretraining_batches` in which the three schemes differ."""
     lines = inspect.getsource(pretraining_batches).splitlines()
-    return code(next(line.strip() for line in lines if line.strip().startswith("draw =")))
+    return code(next(line.strip() for line in lines if line.strip().startswith("mask_epoch =")))
 
 
 def coverage_lines() -> Any:
@@ -448,7 +448,7 @@ def four_averages() -> str:
         arrow(x1 + 12, y1, x2 - 13, y1),
         words((x1 + x2) / 2, y1 + 24, "like for like", 18),
         arrow(x3 + 12, y3 - 4, x4 - 9, y4 + 10, dash="7 5"),
-        words((x3 + x4) / 2 - 8, (y3 + y4) / 2 - 6, "as told", 18, "end"),
+        words((x3 + x4) / 2 - 8, (y3 + y4) / 2 - 6, "as quoted", 18, "end"),
     ]
     return svg(1150, 228, *parts, says="averages called GLUE, a row a recipe")
 
@@ -479,7 +479,7 @@ def like_for_like() -> str:
          f"{s['roberta_2_dev']} against {s['bert_large_2_dev']} dev, "
          f"{s['roberta_2_test']} against {s['bert_large_2_test']} test"),
     )  # fmt: skip
-    head = ("as told", "what stands behind it", "like for like")
+    head = ("as quoted", "what stands behind it", "like for like")
     return table(head, rows, numbers=False, size=22)
 
 

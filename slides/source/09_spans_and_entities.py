@@ -205,17 +205,19 @@ def masks_measured() -> Any:
 
 
 def tasks_measured() -> str:
-    """Answers, and whose a pronoun is, after fine-tuning on few questions, by seed."""
+    """Answers and coreference after fine-tuning on few questions, by seed."""
     found = stored("09_masks")
     answers = outcome(found, "answers_mean")
     same, other = (outcome(found, f"whose_{kind}_mean") for kind in ("same", "different"))
-    whose = {run: [mean(pair) for pair in zip(same[run], other[run], strict=True)] for run in same}
+    coreference = {
+        run: [mean(pair) for pair in zip(same[run], other[run], strict=True)] for run in same
+    }
     runs = ("tokens", "spans", "spans + SBO")
     rows = [
         (f"{said}, {seed} seed", *(f"{100 * of[run][n]:.1f}%" for run in runs),
          *(f"<strong>{signed(100 * (of[run][n] - of[base][n]))}</strong>"
            for base, run in pairwise(runs)))
-        for said, of in (("answers", answers), ("whose", whose))
+        for said, of in (("answers", answers), ("coref", coreference))
         for n, seed in enumerate(("first", "second"))
     ]  # fmt: skip
     return table(("F1", *runs, "by spans", "by SBO"), rows, size=18)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.shipped import micro_elmo
 
 from .claims import accuracy, best_layer, kind_scores, tags
+from .senses import tagged_words
 from .three_kinds import LEFT, SHOWN, STEPWISE
 
 
@@ -36,6 +38,11 @@ def cosine(name: str, layer: str, which: str, text: str = "documentation") -> st
     layers = stored("01_senses")["runs"][text]["vectors"][name]
     (row,) = [of for of in layers if of["layer"] == layer]
     return f"{row['cosine'][which]:.2f}"
+
+
+def most_frequent_tag() -> str:
+    counts = Counter(word.sense for word in tagged_words())
+    return percent([max(counts.values()) / counts.total()])
 
 
 def mentions() -> int:

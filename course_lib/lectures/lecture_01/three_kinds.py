@@ -40,7 +40,7 @@ from course_lib.train.loop import Callback, History, fit
 
 NAMES = ("input_ids", "attention_mask")
 KINDS = ("encoder", "decoder", "encoder-decoder")
-LEFT = "decoder, left only"  # at a gap it has seen what stands before it, and nothing else
+LEFT = "decoder, left only"  # reads what stands before a gap; earlier gaps hold the true words
 STEPWISE = "encoder, word by word"  # trained as the encoder; fills one [MASK] at a time
 SHOWN = "encoder, trained for it"  # the same, and in training it sees the first words of the target
 ENCODERS = (KINDS[0], STEPWISE, SHOWN)
@@ -370,8 +370,8 @@ def two_languages() -> TwoLanguages:
 
 
 def recipes(usual: KindRecipe | None = None) -> dict[str, KindRecipe]:
-    """Every kind on every task; gaps filled by a decoder that does not read on behind them, and
-    sentences said by an encoder one word at a time."""
+    """Every kind on every task; gaps filled by a decoder that does not read on behind them (earlier
+    gaps hold the true words), and sentences said by an encoder one word at a time."""
     usual = usual or KindRecipe()
     cells = [*product(KINDS, TASKS), (LEFT, TASKS[0]), (STEPWISE, TASKS[1]), (SHOWN, TASKS[1])]
     return {f"{kind}: {task}": replace(usual, kind=kind, task=task) for kind, task in cells}

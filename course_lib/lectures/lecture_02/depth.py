@@ -27,8 +27,9 @@ def through_blocks(
 ) -> Measured:
     """Size of the output, likeness of its tokens, and the gradient that arrives at the input.
 
-    Size is the standard deviation; likeness the mean cosine between two different tokens; the
-    gradient is that of a random direction of the first token's output, its norm."""
+    Size is the standard deviation, likeness the mean cosine between two different tokens. The
+    gradient's norm is measured at the input, for the dot product of the first token's output with
+    a random vector."""
     generator = torch.Generator().manual_seed(seed)
     start = torch.randn(1, TOKENS, width, generator=generator).requires_grad_()
     end = start

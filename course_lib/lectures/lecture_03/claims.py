@@ -276,8 +276,8 @@ def words_alone() -> Settled:
 
 
 def without_wnli() -> Settled:
-    """BERT-large's WNLI less the constant answer's; its leaderboard mean of nine, and of eight;
-    Matthews' correlation of the constant answer."""
+    """BERT-large's WNLI less the constant answer's, which is what was submitted; its leaderboard
+    mean of nine, and of eight; Matthews' correlation of the constant answer."""
     row = printed("glue")["bert_large_leaderboard"]
     constant = printed("glue")["tasks"]["WNLI"]["majority"]
     nine = glue_average(row["scores"], "leaderboard")
@@ -290,7 +290,7 @@ def without_wnli() -> Settled:
         matthews(truth, [1] * 1_000),
     )  # fmt: skip
     detail = (
-        f"the majority class: {constant}, Matthews {scores[3]:.0f}; BERT-large: "
+        f"the majority class: {constant}, Matthews {scores[3]:.0f}; BERT-large gave just that: "
         f"{row['scores']['WNLI']}. Its mean is {scores[1]} of nine tasks, {scores[2]} without WNLI"
     )
     return Settled(scores, detail)

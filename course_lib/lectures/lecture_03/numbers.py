@@ -235,14 +235,14 @@ def gain(task: str, clear: bool) -> str:
 
 
 def outcome(task: str) -> str:
-    """What our BERT's runs came to: against random initialisation, and against the baseline."""
+    """What our BERT's runs reached: against random initialisation, and against the baseline."""
     ours, at_random = (scores(task, start) for start in STARTS[:2])
     gains, beats = min(ours) > max(at_random), min(ours) > best_rule(task)[1]
     if gains and beats:
         return "✓ success"
     if gains:
-        return "◐ pre-training shows, the baseline stays ahead"
-    return "◐ learnt, with or without pre-training" if beats else "✗ failure: nothing clear"
+        return "◐ a gain from pre-training, but not above the baseline"
+    return "◐ above the baseline, no clear gain" if beats else "✗ failure: neither"
 
 
 def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> str:
@@ -466,7 +466,7 @@ def plain_score(start: str, n: int = 144) -> str:
 
 
 def plain_to_tricky() -> str:
-    """From the lowest to the highest mean on the tricky reviews, learnt from plain ones."""
+    """From the lowest to the highest mean on the tricky reviews, trained on plain ones."""
     means = [mean(plain(start, "tricky")) for start in (*STARTS[:3], "bag of words")]
     return f"{min(means):.0%} to {max(means):.0%}"
 

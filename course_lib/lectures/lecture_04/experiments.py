@@ -31,6 +31,8 @@ from course_lib.text.world import MicroWorld
 from course_lib.train.loop import History, Report
 from course_lib.train.metrics import evaluate
 
+from .formats import FORMAT_RUNS
+
 SCHEMES: dict[str, int | None] = {"static": 1, "ten copies": 10, "dynamic": None}
 LAST = 50  # steps over which a training loss is averaged
 
@@ -80,6 +82,18 @@ TEXT_OR_STEPS = {
     )
 }
 TEXT_SEEDS = range(2)
+
+# Every batch size reads each of 1,600 stories forty times, at three rates around its best.
+BATCH_STEPS = {16: 4_000, 64: 1_000, 256: 250}
+BATCH_RATES = {16: (1e-3, 2e-3, 4e-3), 64: (1e-3, 2e-3, 4e-3), 256: (2e-3, 4e-3, 8e-3)}
+BATCHES = {
+    f"{size} stories a batch, {rate:g}": SchemeRecipe(
+        steps, stories=1_600, batch_size=size, learning_rate=rate
+    )
+    for size, steps in BATCH_STEPS.items()
+    for rate in BATCH_RATES[size]
+}
+BATCH_SEEDS = range(2)
 
 
 def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> Stories:
@@ -179,6 +193,11 @@ EXPERIMENTS = (
         train_recipe, reached, label="04-{scheme}-{stories}-{steps}-{seed}",
         replayed=next(iter(TEXT_OR_STEPS.values())),
     ),
+    Experiment(
+        "04_batches", BATCHES, BATCH_SEEDS, partial(prepare_masking, LIVE), train_recipe, reached,
+        label="04-batch-{batch_size}-{learning_rate}-{seed}",
+    ),
+    FORMAT_RUNS,
 )  # fmt: skip
 
 

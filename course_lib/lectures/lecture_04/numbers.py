@@ -48,6 +48,7 @@ from .experiments import (
 )
 
 FEW, MORE = RECIPES  # the two amounts of text
+WHOLE = "masked_accuracy"  # on stories that are whole, not cut into pairs
 ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
 POSITIONS, PACKED = 64, 2_000  # positions and stories, where sequences are filled
 BERT, ROBERTA = "BERT-base", "RoBERTa-base"
@@ -244,6 +245,36 @@ def filled() -> dict[str, PackedSequences]:
 
 def padding(name: str) -> str:
     return f"{filled()[name].padding_share:.0%}"
+
+
+def by_format() -> dict[str, dict[str, list[float]]]:
+    """Format, with NSP or without -> what its seeds reached, at the better of its rates."""
+    record, best = stored("04_formats"), dict[str, dict[str, list[float]]]()
+    for name, runs in record["runs"].items():
+        label, rate = name.rsplit(", ", 1)
+        scores = {key: [run[key] for run in runs] for key in (WHOLE, "pairs_accuracy")}
+        scores["rate"] = [float(rate)]
+        if label not in best or mean(scores[WHOLE]) > mean(best[label][WHOLE]):
+            best[label] = scores
+    return best
+
+
+def in_format(label: str, score: str = WHOLE) -> str:
+    return percent(by_format()[label][score])
+
+
+def by_batch() -> dict[int, dict[float, list[float]]]:
+    """Batch size -> learning rate -> held-out masked-token accuracy, by seed."""
+    record, sizes = stored("04_batches"), dict[int, dict[float, list[float]]]()
+    for name, recipe in record["recipes"].items():
+        accuracies = [run["masked_accuracy"] for run in record["runs"][name]]
+        sizes.setdefault(recipe["batch_size"], {})[recipe["learning_rate"]] = accuracies
+    return sizes
+
+
+def best_of_batch(size: int) -> str:
+    """Its accuracy at its best rate."""
+    return percent(max(by_batch()[size].values(), key=mean))
 
 
 def selected_in_parts() -> str:

@@ -321,7 +321,8 @@ def costs(sharing: str) -> list[float]:
 
 
 def attention_against_feed_forward() -> str:
-    """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
+    """Points that sharing either half loses at the narrow width, in the mean; attention's are more,
+    at both widths."""
     attention, feed_forward = costs("attention"), costs("feed_forward")
     assert all(a > f for a, f in zip(attention, feed_forward, strict=True))
     return f"{attention[0]:.1f} against {feed_forward[0]:.1f}"

@@ -387,8 +387,8 @@ def weighted(weight: float, general: int) -> list[float]:
 
 
 def weight_none_many() -> str:
-    """Without the attention loss, after the long general stage; the page says that no student
-    with it is ahead."""
+    """Without the attention loss, after the long general stage; the page says that no mean with
+    it is above."""
     for general in GENERAL_STEPS:
         means = [mean(weighted(weight, general)) for weight in ATTENTION_WEIGHTS]
         assert means[0] == max(means), general

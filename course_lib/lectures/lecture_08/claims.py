@@ -315,9 +315,9 @@ def term_settled() -> Settled:
 
 
 def tug_of_war() -> Settled:
-    """Cosines between the two tasks' gradients on the shared table, of any two batches: mean and
-    largest at random initialisation, mean in the trained model; how many times as long the
-    discriminator's gradient is there."""
+    """Cosines between the two tasks' gradients on the shared table, of every two different batches:
+    mean and largest at random initialisation, mean in the trained model; how many times as long
+    the discriminator's gradient is there."""
     first, trained = (pulls_before_and_after()[when] for when in (BEGINNING, TRAINED))
     across, later = (one.cosines["MLM with RTD"] for one in (first, trained))
     values = (mean(across), max(across), mean(later), trained.longer)

@@ -30,13 +30,13 @@ def _cosine(when: str, pair: str) -> str:
 
 
 def _tug_first() -> str:
-    """The page says: against each other, in every pair of batches."""
+    """The page says: against each other, in every pair of batches; the mean cosine."""
     assert max(pulls_before_and_after()[BEGINNING].cosines["MLM with RTD"]) < 0
     return _cosine(BEGINNING, "MLM with RTD")
 
 
 def _tug_trained() -> str:
-    """The page says: nothing is left."""
+    """The page says: it cannot be seen; the mean cosine."""
     assert abs(mean(pulls_before_and_after()[TRAINED].cosines["MLM with RTD"])) < 0.03
     return _cosine(TRAINED, "MLM with RTD")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, permutations
 from typing import Any
 
 import torch
@@ -102,9 +102,9 @@ class Pulls:
     """How the gradients of several batches stand to each other on a shared token table.
 
     cosines: of masked words (MLM) with masked words in another batch, of replaced tokens (RTD) with
-    replaced tokens in another batch, and of the two in any two batches. The first two say how well
-    a task agrees with itself: what the third is to be held against. longer: how many times as long
-    RTD's gradient is, in the mean, with the λ that stands before its loss."""
+    replaced tokens in another batch, and of masked words with replaced tokens in another batch. The
+    first two, how well a task agrees with itself, are there to compare the third with. longer: how
+    many times as long RTD's gradient is, in the mean, with the λ that stands before its loss."""
 
     cosines: dict[str, list[float]]
     longer: float
@@ -114,10 +114,11 @@ def pulls(model: Electra, batches: Sequence[Batch], disc_weight: float = 50.0) -
     """Measured on an ELECTRA that is left as it is; at least two batches."""
     torch.manual_seed(0)
     mlm, rtd = zip(*(table_gradients(model, batch) for batch in batches), strict=True)
+    two_batches = permutations(range(len(batches)), 2)  # never a batch with itself
     cosines = {
         "MLM with MLM": [cosine(a, b) for a, b in combinations(mlm, 2)],
         "RTD with RTD": [cosine(a, b) for a, b in combinations(rtd, 2)],
-        "MLM with RTD": [cosine(a, b) for a, b in product(mlm, rtd)],
+        "MLM with RTD": [cosine(mlm[i], rtd[j]) for i, j in two_batches],
     }
     ratios = [float(disc_weight * b.norm() / a.norm()) for a, b in zip(mlm, rtd, strict=True)]
     return Pulls(cosines, sum(ratios) / len(ratios))

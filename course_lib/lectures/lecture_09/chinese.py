@@ -221,7 +221,7 @@ def guessed_from_the_word(material: ChineseMaterial) -> dict[str, float]:
 
 def readable_neighbours(material: ChineseMaterial) -> float:
     """Of the single characters selected for prediction that belong to a word of several, how many
-    have a readable character of their word beside them."""
+    leave another character of their word readable."""
     unseen = material.world.stories(HELDOUT, seed=0, split="heldout")
     units = (torch.arange(HELDOUT)[:, None] * LENGTH + word_units(unseen, LENGTH)).view(-1)
     size = Counter(units[material.heldout.attention_mask.view(-1) == 1].tolist())

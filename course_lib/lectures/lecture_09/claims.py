@@ -245,13 +245,13 @@ def chinese() -> Settled:
 
 def spelling_alone() -> Settled:
     """Words that a table of words finds with one character masked and with all of them, and the
-    masked characters that have a readable one of their word beside them."""
+    masked characters that leave another character of their word readable."""
     stored = result("09_chinese")
     alone = stored["words_alone"]
     value = alone["inside"], alone["word_exact"], stored["given_away"]
     detail = (
         "a table of words finds {:.0%} with one character masked, {:.0%} with all; {:.0%} of "
-        "single masked characters have another beside them"
+        "characters masked one by one leave another of their word readable"
     )
     return Settled(value, detail.format(*value))
 

@@ -288,7 +288,7 @@ def test_the_reliability_diagram_draws_its_bins_at_every_temperature() -> None:
         for kind in ("right", "gap"):
             assert svg.count(f'class="{kind}"') == sum(part.texts > 0 for part in one.bins)
         assert all(f">{part.texts}<" in svg for part in one.bins if part.texts)
-        assert f"right {one.accuracy:.0%}; expected calibration error {one.error:.0%}" in (
+        assert f"accuracy {one.accuracy:.0%}; expected calibration error {one.error:.0%}" in (
             plain(picture)
         )
         assert 'fill="url(#hatch' in svg  # told apart without colour
@@ -417,7 +417,7 @@ def test_what_is_cut_is_said_in_words() -> None:
     assert "the end of the text are cut" in cut_pairs.cut_picture(first, None, 5).text
 
 
-# ---------------------------------------------------------------- GLUE, and what came out
+# ---------------------------------------------------------------- GLUE, and the outcomes
 
 
 def test_all_nine_tasks_say_what_they_ask() -> None:
@@ -446,4 +446,4 @@ def test_a_mean_without_a_task() -> None:
 def test_outcomes_say_success_and_failure() -> None:
     lines = outcomes.task_outcomes().text.splitlines()
     assert len(lines) == 6 and "✓ success" in lines[0] and lines[0].startswith("task: parts of")
-    assert [line.rpartition("came out: ")[2][0] for line in lines] == [*"✓◐◐✗✗✗"]
+    assert [line.rpartition("result: ")[2][0] for line in lines] == [*"✓◐◐✗✗✗"]

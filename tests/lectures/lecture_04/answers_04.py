@@ -121,10 +121,10 @@ def averaged(end=fmean, halves=lambda two: two):
         numbers = []
         for task in row:
             two = list(row[task]) if isinstance(row[task], (tuple, list)) else [row[task]]
-            taken = [sum(two) / len(two)] if recipe == "leaderboard" else two[:1]
+            task_scores = [sum(two) / len(two)] if recipe == "leaderboard" else two[:1]
             if recipe == "test-9" and task in ("MNLI", "STS-B"):
-                taken = halves(two) if task == "MNLI" else two[-1:]
-            numbers += [] if task == "WNLI" and recipe in ("test-9", "dev-8") else taken
+                task_scores = halves(two) if task == "MNLI" else two[-1:]
+            numbers += [] if task == "WNLI" and recipe in ("test-9", "dev-8") else task_scores
         return end(numbers)
 
     return answer

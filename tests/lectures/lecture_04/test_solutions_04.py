@@ -95,10 +95,10 @@ def test_the_pieces_are_the_librarys():
 def test_drawn_merges_are_such_as_training_leaves():
     for seed in range(50):
         pairs = merges.drawn_merges(Draw(seed), 10)
-        known = set("abc")
+        pieces = set("abc")
         for left, right in pairs:
-            assert {left, right} <= known and left + right not in known
-            known.add(left + right)
+            assert {left, right} <= pieces and left + right not in pieces
+            pieces.add(left + right)
 
 
 PAIRS = {"dev-9": (), "dev-8": ("MNLI",), "leaderboard": average.PAIRED, "test-9": average.PAIRED}

@@ -67,11 +67,11 @@ def test_disentangled_the_second_is_the_differences(model: Callable[[str], Elect
     torch.testing.assert_close(rtd, difference.grad)
 
 
-def test_cosines_of_every_two_batches(model: Callable[[str], Electra]):
+def test_cosines_of_every_two_different_batches(model: Callable[[str], Electra]):
     shared = model("tokens")
     gradients = pulls(shared, [batch(1), batch(2), batch(3)])
     counts = {name: len(values) for name, values in gradients.cosines.items()}
-    assert counts == {"MLM with MLM": 3, "RTD with RTD": 3, "MLM with RTD": 9}
+    assert counts == {"MLM with MLM": 3, "RTD with RTD": 3, "MLM with RTD": 6}
     assert all(abs(c) <= 1 for values in gradients.cosines.values() for c in values)
     once = pulls(shared, [batch(1), batch(1)]).cosines["MLM with MLM"]
     assert once == pytest.approx([1.0], abs=1e-5)  # the same batch, nothing drawn for MLM

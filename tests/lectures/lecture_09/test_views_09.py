@@ -109,7 +109,7 @@ def test_lengths_view_draws_a_bar_a_length() -> None:
 
 def test_drawings_name_what_they_show() -> None:
     drawing = boundary.boundary_drawing()
-    assert "“the old mill” are masked" in drawing.text and "number in the span, 2" in drawing.text
+    assert "“the old mill” are masked" in drawing.text and "position in the span, 2" in drawing.text
     parts = drawing.inner
     assert parts.count("[MASK]") == 3 and parts.count("#e0f3ed") == 3  # two edges and their head
     parts = fusion.fusion_drawing().inner

@@ -82,23 +82,27 @@ def of_what_is_there(row, recipe):
 # ---------------------------------------------------------------- 13.3
 
 
-def paired(right_a, right_b, drawn, ends=(2.5, 97.5)):
+def paired(correct_a, correct_b, resampled, ends=(2.5, 97.5)):
     """Both models on each set, in numpy."""
-    a, b, drawn = right_a.numpy(), right_b.numpy(), drawn.numpy()
-    return tuple(np.percentile(a[drawn].mean(1) - b[drawn].mean(1), ends))
+    a, b, resampled = correct_a.numpy(), correct_b.numpy(), resampled.numpy()
+    return tuple(np.percentile(a[resampled].mean(1) - b[resampled].mean(1), ends))
 
 
-def by_sorting(right_a, right_b, drawn, apart=lambda a, b: sum(a) / len(a) - sum(b) / len(b)):
+def by_sorting(
+    correct_a, correct_b, resampled, apart=lambda a, b: sum(a) / len(a) - sum(b) / len(b)
+):
     """Set by set; the percentiles are places in the sorted list."""
-    a, b = right_a.tolist(), right_b.tolist()
-    differences = sorted(apart([a[i] for i in row], [b[i] for i in row]) for row in drawn.tolist())
+    a, b = correct_a.tolist(), correct_b.tolist()
+    differences = sorted(
+        apart([a[i] for i in row], [b[i] for i in row]) for row in resampled.tolist()
+    )
     out = round(0.025 * (len(differences) - 1))
     return [differences[out], differences[-1 - out]]
 
 
-def as_one_tensor(right_a, right_b, drawn):
-    gains = right_a.float() - right_b.float()
-    return gains[drawn].mean(1).quantile(torch.tensor([0.025, 0.975]))
+def as_one_tensor(correct_a, correct_b, resampled):
+    gains = correct_a.float() - correct_b.float()
+    return gains[resampled].mean(1).quantile(torch.tensor([0.025, 0.975]))
 
 
 def ahead(a, b, d):
@@ -107,9 +111,9 @@ def ahead(a, b, d):
     return ends if a.sum() >= b.sum() else -ends[::-1]
 
 
-def own_draws(right_a, right_b, drawn):
-    drawn = torch.randint(len(right_a), drawn.shape)
-    return paired(right_a, right_b, drawn)
+def own_draws(correct_a, correct_b, resampled):
+    resampled = torch.randint(len(correct_a), resampled.shape)
+    return paired(correct_a, correct_b, resampled)
 
 
 # ---------------------------------------------------------------- 13.4

@@ -94,24 +94,24 @@ def test_no_row_of_one_number_a_task_gives_the_leaderboards_average():
 
 
 def test_the_interval_is_that_of_numpy_however_one_interpolates():
-    a, b, drawn = bootstrap.case(Draw(0), 50, 201, 0.3)
-    assert (len(drawn) - 1) % 40 == 0
+    a, b, resampled = bootstrap.case(Draw(0), 50, 201, 0.3)
+    assert (len(resampled) - 1) % 40 == 0
     gains = a.numpy().astype(float) - b.numpy()
-    ours = bootstrap.interval(a, b, drawn).tolist()
+    ours = bootstrap.interval(a, b, resampled).tolist()
     for method in ("linear", "lower", "higher", "nearest"):
-        theirs = np.percentile(gains[drawn.numpy()].mean(axis=1), [2.5, 97.5], method=method)
+        theirs = np.percentile(gains[resampled.numpy()].mean(axis=1), [2.5, 97.5], method=method)
         assert ours == pytest.approx(theirs)
 
 
 def test_every_stage_draws_so_many_sets_that_no_interpolation_matters():
     for stage in EXERCISES["13.3"].stages:
-        assert all((len(drawn) - 1) % 40 == 0 for _, _, drawn in stage.cases(Draw(1)))
+        assert all((len(resampled) - 1) % 40 == 0 for _, _, resampled in stage.cases(Draw(1)))
 
 
 def test_pairing_makes_the_interval_narrower():
-    a, b, drawn = bootstrap.case(Draw(2), 200, 401, 0.05)
-    low, high = bootstrap.interval(a, b, drawn).tolist()
-    other = a.double()[drawn].mean(1) - b.double()[drawn.roll(1, 0)].mean(1)
+    a, b, resampled = bootstrap.case(Draw(2), 200, 401, 0.05)
+    low, high = bootstrap.interval(a, b, resampled).tolist()
+    other = a.double()[resampled].mean(1) - b.double()[resampled.roll(1, 0)].mean(1)
     wide_low, wide_high = other.quantile(torch.tensor([0.025, 0.975]).double()).tolist()
     assert high - low < 0.7 * (wide_high - wide_low)
 

@@ -46,10 +46,10 @@ def what_accuracy_hides() -> str:
         for case in two_models(Draw(0))
     )
     return (
-        f"100 sentences, 85 of them acceptable (1). Who calls everything acceptable: {lazy}. Who "
-        f"recognises 75 of these and 8 of the other 15: {honest}. Accuracy prefers the first, "
-        "because it can be earned with the majority class alone. F1 of the majority class does so, "
-        "too. Matthews' correlation gives 0 for knowing nothing."
+        f"100 sentences, 85 of them acceptable (1). The model that calls all acceptable: {lazy}. "
+        f"The one that recognises 75 of these and 8 of the other 15: {honest}. Accuracy prefers "
+        "the first, because it can be earned with the majority class alone. F1 prefers it, too. "
+        "Matthews' correlation gives 0 for knowing nothing."
     )
 
 

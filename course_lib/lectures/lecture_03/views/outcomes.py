@@ -1,4 +1,4 @@
-"""What explains each task's result, in hindsight, and what came out: success or failure."""
+"""Each task's result, success or failure, and a possible reason, which no run has tested."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from course_lib.teaching.page import Html, card
 from .glue_tables import row
 
 REASONS = {
-    "pos": "much: a tag shows in the neighbours, and masked words teach neighbours",
-    "ner": "a gain: the same, but capitals are gone and the corpus has few people in it",
-    "spam": "some: spam has words of its own, which any start can learn",
-    "sentiment": "little: few labels, and the corpus holds no opinions",
-    "nli": "nothing: too few pairs, and too little read, to learn what *follows* means",
-    "qa": "nothing: too few answers to learn to point at one",
+    "pos": "much gained: a tag shows in the neighbours, and masked words teach neighbours",
+    "ner": "a gain: the same, but there are no capitals, and the corpus has few people in it",
+    "spam": "no clear gain: words typical of spam may be enough, and either start may learn them",
+    "sentiment": "no clear gain: few labels, and perhaps few opinions in the corpus",
+    "nli": "not learned: perhaps too few pairs, or too little read, to learn what *follows* means",
+    "qa": "not learned: perhaps too few answers to learn to point at one",
 }
 RULES = {"words": "bag of words", "word list": "a word's usual tag", "no answer": "“no answer”"}
-HEAD = ("task", "why, in hindsight", "best baseline", "random init", "course's BERT", "came out")
+HEAD = ("task", "possible reason (not tested)", "best baseline", "random init", "course's BERT",
+        "result")  # fmt: skip
 
 
 def task_outcomes() -> Html:
-    """A row a task: what explains it, the best baseline, both starts of our shape, and the verdict:
-    ✓ pre-training shows and the baseline is beaten, ◐ one of the two, ✗ neither."""
+    """A row for each task: a possible reason, the best baseline, both starts of our shape, and the
+    result: ✓ a clear gain from pre-training and above the baseline, ◐ one of the two, ✗ neither."""
     lines, rows = [], []
     for task, reason in REASONS.items():
         rule, level = best_rule(task)

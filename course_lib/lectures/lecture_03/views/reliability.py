@@ -1,4 +1,4 @@
-"""A reliability diagram under a temperature: how often a model is right where it is how sure.
+"""A reliability diagram under a temperature: accuracy by how sure the model is.
 
 Guo, Pleiss, Sun and Weinberger (2017), section 2, Figure 1.
 """
@@ -77,7 +77,7 @@ def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated
 
 def _in_words(one: Calibrated) -> str:
     return (
-        f"T = {one.temperature:.3g}: mean probability {one.confidence:.0%}, right "
+        f"T = {one.temperature:.3g}: mean probability {one.confidence:.0%}, accuracy "
         f"{one.accuracy:.0%}; expected calibration error {one.error:.0%}, loss {one.loss:.2f} nats."
     )
 
@@ -86,14 +86,14 @@ def _lines(one: Calibrated) -> list[str]:
     """The bins that hold texts, in words."""
     return [
         f"    probability {part.low:.0%} to {part.high:.0%}: {part.texts} texts, "
-        f"{part.accuracy:.0%} right"
+        f"accuracy {part.accuracy:.0%}"
         for part in one.bins
         if part.texts
     ]
 
 
 def _panel(one: Calibrated, left: float) -> list[str]:
-    """Bars as high as the fraction right; hatched, from there to the mean probability."""
+    """Bars as high as the accuracy; hatched, from there to the mean probability."""
     bottom = TOP + SIDE
     x, y = Scale(0, 1, left, left + SIDE), Scale(0, 1, bottom, TOP)
     width = SIDE / len(one.bins) - 2
@@ -108,7 +108,7 @@ def _panel(one: Calibrated, left: float) -> list[str]:
                 words(at + width / 2, bottom + 12, f"{part.texts}", 10),
             ]
     ticks = {tick: f"{tick:.0%}" for tick in (0.0, 0.5, 1.0)}
-    notes = ("■ right", "▨ gap to the", "   probability", "- - calibrated")
+    notes = ("■ accuracy", "▨ gap to the", "   probability", "- - calibrated")
     return [
         *parts,
         y_axis(y, left, ticks, 12),

@@ -23,14 +23,14 @@ def average(row: Mapping[str, Score], recipe: str) -> float:
         if task == "WNLI" and recipe in ("test-9", "dev-8"):
             continue
         if recipe == "leaderboard":
-            taken = [sum(two) / len(two)]
+            task_scores = [sum(two) / len(two)]
         elif recipe == "test-9" and task == "MNLI":  # both halves count
-            taken = two
+            task_scores = two
         elif recipe == "test-9" and task == "STS-B":
-            taken = two[-1:]
+            task_scores = two[-1:]
         else:
-            taken = two[:1]
-        numbers += taken
+            task_scores = two[:1]
+        numbers += task_scores
     return sum(numbers) / len(numbers)
 
 
@@ -62,8 +62,8 @@ def printed(draw: Draw) -> list[Case]:
 
 
 WNLI = 'task == "WNLI" and recipe in ("test-9", "dev-8")'
-PAIR, BOTH, LAST, FIRST = "[sum(two) / len(two)]", "taken = two\n", "two[-1:]", "two[:1]"
-ADD, MEAN = "numbers += taken", "sum(numbers) / len(numbers)"
+PAIR, BOTH, LAST, FIRST = "[sum(two) / len(two)]", "task_scores = two\n", "two[-1:]", "two[:1]"
+ADD, MEAN = "numbers += task_scores", "sum(numbers) / len(numbers)"
 
 AVERAGE = Exercise(
     **written("04.5"),
@@ -88,13 +88,14 @@ AVERAGE = Exercise(
         Edit(WNLI, 'task == "WNLI" and recipe in ("dev-9", "leaderboard")',
              "You count WNLI where it should be left out, and leave it out where it counts: the "
              "leaderboard and dev-9 count it, test-9 and dev-8 do not."),
-        Edit(BOTH, f"taken = {FIRST}\n", "In test-9 MNLI enters with one number. BERT's Table 1 "
-             "counts matched and mismatched each as a task of its own: two of the nine numbers."),
-        Edit(BOTH, f"taken = {PAIR}\n", "In test-9 the two halves of MNLI are averaged into one "
-             "number. BERT's Table 1 counts each of them: two of the nine numbers."),
-        Edit(ADD, 'numbers += two if task == "MNLI" else taken', "MNLI enters with both halves as "
-             "two numbers. Only test-9 does that: on the leaderboard they are averaged first, and "
-             "in dev-8 only the matched half counts."),
+        Edit(BOTH, f"task_scores = {FIRST}\n", "In test-9 MNLI enters with one number. BERT's "
+             "Table 1 counts matched and mismatched each as a task of its own: two of the nine "
+             "numbers."),
+        Edit(BOTH, f"task_scores = {PAIR}\n", "In test-9 the two halves of MNLI are averaged into "
+             "one number. BERT's Table 1 counts each of them: two of the nine numbers."),
+        Edit(ADD, 'numbers += two if task == "MNLI" else task_scores', "MNLI enters with both "
+             "halves as two numbers. Only test-9 does that: on the leaderboard they are averaged "
+             "first, and in dev-8 only the matched half counts."),
         Edit(FIRST, f'{LAST} if recipe == "dev-8" and task == "MNLI" else {FIRST}',
              "In dev-8 you take the mismatched half of MNLI; take the matched one, the first."),
         Edit(PAIR, "two", "On the leaderboard you count both numbers of a task separately, so that "
@@ -116,10 +117,11 @@ AVERAGE = Exercise(
              "Only the leaderboard does that."),
         Edit(ADD, "numbers += two", "You count every number of the row, both numbers of a pair and "
              "WNLI, whatever the recipe says.", more=((WNLI, "False"),)),
-        Edit(ADD, "numbers += [round(x) for x in taken]", "You round the numbers before you "
+        Edit(ADD, "numbers += [round(x) for x in task_scores]", "You round the numbers before you "
              "average them. Round once, at the end, when you print."),
-        Edit(ADD, "numbers += [round(x, 1) for x in taken]", "The mean of a pair is rounded to one "
-             "decimal before the tasks are averaged. Round once, at the end, when you print."),
+        Edit(ADD, "numbers += [round(x, 1) for x in task_scores]", "The mean of a pair is "
+             "rounded to one decimal before the tasks are averaged. Round once, at the end, when "
+             "you print."),
         Edit(MEAN, "sum(numbers)", "This is the sum; divide it by the number of scores that you "
                         "added."),
         Edit(MEAN, "sum(numbers) / 9", "You always divide the sum by nine. Divide by the number of "

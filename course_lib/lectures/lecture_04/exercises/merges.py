@@ -25,8 +25,8 @@ def bpe(word: str, merges: Sequence[Pair]) -> list[str]:
     """The pieces of a word: again and again the pair learned first is joined, everywhere."""
     rank = {pair: place for place, pair in enumerate(merges)}
     pieces = list(word)
-    while known := [pair for pair in pairwise(pieces) if pair in rank]:
-        pieces = join(pieces, min(known, key=rank.__getitem__))
+    while candidates := [pair for pair in pairwise(pieces) if pair in rank]:
+        pieces = join(pieces, min(candidates, key=rank.__getitem__))
     return pieces
 
 
@@ -50,8 +50,8 @@ def one_by_one(key: Callable[[int, int], Any]) -> Answer:
 
     def answer(word: str, merges: Sequence[Pair]) -> list[str]:
         rank, pieces = {pair: place for place, pair in enumerate(merges)}, list(word)
-        while known := [(rank[p], i) for i, p in enumerate(pairwise(pieces)) if p in rank]:
-            pieces = join_at(pieces, min(known, key=lambda at: key(at[0], at[1]))[1])
+        while candidates := [(rank[p], i) for i, p in enumerate(pairwise(pieces)) if p in rank]:
+            pieces = join_at(pieces, min(candidates, key=lambda at: key(at[0], at[1]))[1])
         return pieces
 
     return answer
@@ -73,17 +73,17 @@ def replaced(word: str, merges: Sequence[Pair]) -> list[str]:
 
 
 def longest_match(word: str, merges: Sequence[Pair]) -> list[str]:
-    known, pieces = {left + right for left, right in merges}, list[str]()
+    vocabulary, pieces = {left + right for left, right in merges}, list[str]()
     while word:
-        size = next((n for n in range(len(word), 1, -1) if word[:n] in known), 1)
+        size = next((n for n in range(len(word), 1, -1) if word[:n] in vocabulary), 1)
         pieces, word = [*pieces, word[:size]], word[size:]
     return pieces
 
 
 def fewest(word: str, merges: Sequence[Pair]) -> list[str]:
-    known, best = {left + right for left, right in merges} | set(word), [list[str]()]
+    vocabulary, best = {left + right for left, right in merges} | set(word), [list[str]()]
     for end in range(1, len(word) + 1):
-        options = [[*best[s], word[s:end]] for s in range(end) if word[s:end] in known]
+        options = [[*best[s], word[s:end]] for s in range(end) if word[s:end] in vocabulary]
         best.append(min(options, key=len))
     return best[-1]
 
@@ -130,7 +130,7 @@ def drawn_words(draw: Draw, count: int = 200) -> list[Case]:
 
 NO_PAIR: list[Case] = [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]
 RUNS = [x + n * "a" + y for n in (2, 3, 4, 5, 7) for x, y in (("", ""), ("b", "c"))]
-FIRST = "min(known, key=rank.__getitem__)"
+FIRST = "min(candidates, key=rank.__getitem__)"
 
 MERGES = Exercise(
     **written("04.4"),
@@ -152,12 +152,12 @@ MERGES = Exercise(
     ),
     mistakes=(
         Edit("return pieces", "return list(word)", "Nothing is joined: these are the letters."),
-        Edit("while known :=", "if known :=", "One merge is made, then you stop. Look again: "
-             "joined pieces have new neighbours, and other pairs are still there. Go on until no "
-             "pair of neighbours occurs in merges."),
-        Edit("while known :=", "if known :=", "You go along the word once and join whatever may be "
-             "joined. The rank decides, not the place in the word: find the pair that comes first "
-             "in merges, join it everywhere, then look again.",
+        Edit("while candidates :=", "if candidates :=", "One merge is made, then you stop. Look "
+             "again: joined pieces have new neighbours, and other pairs are still there. Go on "
+             "until no pair of neighbours occurs in merges."),
+        Edit("while candidates :=", "if candidates :=", "You go along the word once and join "
+             "whatever may be joined. The rank decides, not the place in the word: find the pair "
+             "that comes first in merges, join it everywhere, then look again.",
              more=((FIRST, "rank"), ("== pair", "in pair"))),
         Other(longest_match, "You take the longest piece that fits, from the left, as WordPiece "
               "does. BPE does not look for pieces; it repeats the merges in the order they were "
@@ -170,8 +170,8 @@ MERGES = Exercise(
         Other(one_by_one(lambda rank, i: i), "You join the leftmost possible pair first (or the "
               "one that makes the longest piece, which has the same effect). The rank decides, not "
               "the place: take the pair that comes first in merges."),
-        Edit(FIRST, "known[0]", "You join the leftmost possible pair first, everywhere. The rank "
-             "decides, not the place: take the pair that comes first in merges."),
+        Edit(FIRST, "candidates[0]", "You join the leftmost possible pair first, everywhere. The "
+             "rank decides, not the place: take the pair that comes first in merges."),
         Other(one_by_one(lambda rank, i: -i), "You join the rightmost possible pair first. The "
               "rank decides, not the place: take the pair that comes first in merges."),
         Edit(FIRST, FIRST.replace("min", "max"), "You join the pair that was learned *last* first. "
@@ -183,9 +183,9 @@ MERGES = Exercise(
              "zip(pieces, [*pieces[1:], ''], [False, *hits], [*hits, False]) if hit or not before]",
              "In a·a·a you use the middle piece for two pairs. A piece can be joined only once in "
              "a round: aa·a."),
-        Edit(FIRST, "max(known, key=known.count)", "You join the pair that is most frequent in "
-             "this word first. Frequency mattered in training; now only the order of merges "
-             "counts."),
+        Edit(FIRST, "max(candidates, key=candidates.count)", "You join the pair that is most "
+             "frequent in this word first. Frequency mattered in training; now only the order of "
+             "merges counts."),
         Other(fewest, "You look for the split into the fewest pieces. BPE does not look ahead: it "
               "repeats the merges in the order they were learned."),
         Edit("return pieces",

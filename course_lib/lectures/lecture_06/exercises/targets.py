@@ -54,7 +54,7 @@ TARGETS = Exercise(
     mistakes=(
         Edit("temperature**2 * apart", "apart",
              "The factor T² is missing. Softening shrinks the gradient about as 1/T²; the factor "
-             "puts it back, so that the weight of this loss means the same at every T."),
+             "compensates for that at high T."),
         Edit("temperature**2", "temperature",
              "The factor is T; it must be T²: one T from softening each of the two answers."),
         Edit("temperature**2", "temperature**-2",

@@ -18,12 +18,12 @@ SAYS = (
     f"The words “{' '.join(TEXT[FIRST : LAST + 1])}” are masked. Masked language modelling "
     f"predicts “{TEXT[PREDICTED]}” from the vector at its own position. The span-boundary "
     f"objective predicts it from the vectors of “{TEXT[FIRST - 1]}” before the span and "
-    f"“{TEXT[LAST + 1]}” behind it, and from its number in the span, 2. Both losses are added."
+    f"“{TEXT[LAST + 1]}” behind it, and from its position in the span, 2. Both losses are added."
 )
 
 
 def boundary_drawing() -> Html:
-    """From below: what the encoder reads, its vectors, both heads, one word asked of both."""
+    """From below: what the encoder reads, its vectors, both heads, one word predicted by both."""
     parts = [rect(0, 250, WIDTH, 46, "encoder: a vector at each position", fill="#eef3f8", size=21)]
     for i, word in enumerate(TEXT):
         x, hidden, edge = STEP * i, FIRST <= i <= LAST, i in (FIRST - 1, LAST + 1)
@@ -37,13 +37,13 @@ def boundary_drawing() -> Html:
     parts += [
         rect(150, 90, 380, 74, "", **EDGE),
         words(340, 121, "span-boundary head", 23),
-        words(340, 150, "“before”, “behind”, number in the span", 18),
+        words(340, 150, "“before”, “behind”, position in the span", 18),
         rect(590, 90, 240, 74, "", fill="#fbe6da", ink=VERMILION, wide=2.5),
         words(710, 121, "masked-LM head", 23), words(710, 150, "its own vector", 18),
         arrow(before, 248, before, 168),
         arrow(behind, 248, behind, 206, 480, 206, 480, 168),
         arrow(own, 248, own, 182, 640, 182, 640, 168),
-        arrow(56, 127, 146, 127), words(36, 106, "number", 19),
+        arrow(56, 127, 146, 127), words(36, 106, "position", 18),
         words(36, 136, f"{PREDICTED - FIRST + 1}", 24, style=' font-weight="650"'),
         arrow(340, 88, 340, 56), arrow(710, 88, 710, 56),
         *(words(x, 44, f"P(“{TEXT[PREDICTED]}”)", 23) for x in (340, 710)),

@@ -163,14 +163,14 @@ def plain_line(line: Sequence[Trace], selected: Sequence[bool]) -> str:
 
 
 def in_words(story: Story, level: str, selected: Sequence[bool]) -> list[str]:
-    """How many characters are selected, and how many have a readable one of their word beside."""
+    """How many characters are selected, and how many leave another of their word readable."""
     of_word = [number for number, _ in spelled(story)]
     hidden = [n for n, mark in zip(of_word, selected, strict=True) if mark]
     several = [n for n in hidden if of_word.count(n) > 1]
-    beside = sum(hidden.count(n) < of_word.count(n) for n in several)
+    readable = sum(hidden.count(n) < of_word.count(n) for n in several)
     return [
         f"{level}: {DESCRIPTIONS[level]}. {len(hidden)} of {len(of_word)} characters are selected "
         "(hatched).",
-        f"{len(several)} of these belong to words of several characters; {beside} have a readable "
-        "character of their own word beside them.",
+        f"{len(several)} of these belong to words of several characters; {readable} have a "
+        "readable character in their own word.",
     ]

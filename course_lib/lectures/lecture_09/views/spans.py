@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 MOST_TOKENS, P, LONGEST = 96, 0.2, 10
 SAMPLES = 20_000  # lengths drawn for the chart
-ROWS = (510, 128, 32)  # tokens of the rows whose spans are counted after merging and cutting
-POSITIONS = 60_000  # of all rows of one length together
+LENGTHS = (510, 128, 32)  # tokens of the sequences whose spans are counted, merged and cut
+POSITIONS = 60_000  # of all sequences of one length together
 FATES = {1: "[MASK]", 2: "random", 3: "kept"}
 
 # ---------------------------------------------------------------- a sentence
@@ -111,26 +111,26 @@ class Lengths(NamedTuple):
     sampled: np.ndarray  # (longest,), fractions of SAMPLES lengths
     mean: float  # of the distribution
     heaped: float  # if all that is longer were counted as longest
-    counted: dict[int, float]  # tokens of a row -> mean length after merging and cutting
+    counted: dict[int, float]  # tokens of a sequence -> mean length after merging and cutting
 
 
 def span_lengths(p: float = P, longest: int = LONGEST, seed: int = 0) -> Lengths:
-    """Lengths of spans, by the formula, as drawn, and as they stand in rows of ROWS tokens in which
-    every word is one token. Raises ValueError as `length_probabilities` does."""
+    """Lengths of spans, by the formula, as drawn, and as they stand in sequences of LENGTHS tokens
+    in which every word is one token. Raises ValueError as `length_probabilities` does."""
     exact, steps = length_probabilities(p, longest), np.arange(1, longest + 1)
     _, lengths = draw_spans(seed, 0, np.arange(SAMPLES), np.array(0), p, longest)
     sampled = np.bincount(lengths, minlength=longest + 1)[1:] / SAMPLES
     tail = p * (1 - p) ** np.arange(longest)
     tail[-1] = (1 - p) ** (longest - 1)
-    counted = {T: _counted(T, p, longest, seed) for T in ROWS}
+    counted = {T: _counted(T, p, longest, seed) for T in LENGTHS}
     return Lengths(exact, sampled, float(exact @ steps), float(tail @ steps), counted)
 
 
 def _counted(tokens: int, p: float, longest: int, seed: int) -> float:
-    """Mean length of the spans in rows of so many one-token words, merged and cut."""
-    rows = -(-POSITIONS // tokens)
+    """Mean length of the spans in sequences of so many one-token words, merged and cut."""
+    count = -(-POSITIONS // tokens)
     at, begins = select_spans(
-        torch.arange(tokens).expand(rows, tokens).contiguous(), torch.arange(rows),
+        torch.arange(tokens).expand(count, tokens).contiguous(), torch.arange(count),
         rate=0.15, seed=seed, epoch=0, p=p, max_words=longest,
     )  # fmt: skip
     return len(at) / len(begins.unique())
@@ -167,11 +167,11 @@ def length_parts(lengths: Lengths, width: float, height: float, size: float = 15
 
 def lengths_in_words(lengths: Lengths) -> list[str]:
     """The means, of the distribution and of what becomes of it."""
-    rows = ", ".join(f"{mean:.2f} in rows of {T}" for T, mean in lengths.counted.items())
+    means = ", ".join(f"{mean:.2f} in sequences of {T}" for T, mean in lengths.counted.items())
     off = np.abs(lengths.exact - lengths.sampled).max()
     return [
         f"Mean of the distribution: {lengths.mean:.2f} words. {SAMPLES:,} lengths drawn (rings) "
         f"differ from it by at most {off:.1%} at a length.",
-        f"After merging and cutting, the mean is {rows} tokens. (If every longer span counted as "
+        f"After merging and cutting, the mean is {means} tokens. (If every longer span counted as "
         f"{len(lengths.exact)} words instead of being left out, it would be {lengths.heaped:.2f}.)",
     ]

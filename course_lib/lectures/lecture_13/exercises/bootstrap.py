@@ -9,11 +9,11 @@ from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage
 from course_lib.teaching.exercises.outputs import Numbers
 
 
-def interval(right_a: Tensor, right_b: Tensor, drawn: Tensor) -> Tensor:
+def interval(correct_a: Tensor, correct_b: Tensor, resampled: Tensor) -> Tensor:
     """From where to where accuracy(A) − accuracy(B) goes in 95% of the resampled test sets:
     (N,), (N,) bool, (R, N) indices -> (2,), numbers between −1 and 1."""
-    gains = right_a.double() - right_b.double()  # (N,): 1, 0 or −1 a text
-    differences = gains[drawn].mean(dim=1)  # (R,)
+    gains = correct_a.double() - correct_b.double()  # (N,): 1, 0 or −1 a text
+    differences = gains[resampled].mean(dim=1)  # (R,)
     return differences.quantile(torch.tensor([0.025, 0.975]).double())
 
 
@@ -22,25 +22,26 @@ def interval(right_a: Tensor, right_b: Tensor, drawn: Tensor) -> Tensor:
 
 def case(draw: Draw, texts: int, sets: int, apart: float) -> Case:
     """Two models, right on most texts, that differ on a fraction `apart` of them."""
-    right_a = torch.rand(texts, generator=draw.torch) < 0.8
+    correct_a = torch.rand(texts, generator=draw.torch) < 0.8
     other = torch.rand(texts, generator=draw.torch) < apart
     other[0] = True  # they differ once at least
-    return right_a, right_a ^ other, draw.ids(0, texts - 1, sets, texts)
+    return correct_a, correct_a ^ other, draw.ids(0, texts - 1, sets, texts)
 
 
 def distinct(draw: Draw, texts: int, sets: int, b_ahead: bool) -> Case:
     """Models that are nearly as good, either of them ahead, and no ties at the ends of the
     interval: an end one place off is another number."""
     while True:
-        right_a, right_b, drawn = case(draw, texts, sets, 0.5)
+        correct_a, correct_b, resampled = case(draw, texts, sets, 0.5)
         swapped = torch.rand(texts, generator=draw.torch) < 0.5
-        pair = torch.where(swapped, right_b, right_a), torch.where(swapped, right_a, right_b)
-        gains = pair[0].double() - pair[1].double()
+        both = torch.stack([correct_a, correct_b])
+        one, other = torch.where(swapped, both.flip(0), both)
+        gains = one.double() - other.double()
         if (gains.sum() < 0) != b_ahead:
             continue
-        ordered, end = gains[drawn].mean(dim=1).sort().values, (sets - 1) // 40
+        ordered, end = gains[resampled].mean(dim=1).sort().values, (sets - 1) // 40
         if len({*ordered[: end + 2].tolist(), *ordered[-end - 2 :].tolist()}) == 2 * end + 4:
-            return *pair, drawn
+            return one, other, resampled
 
 
 def by_hand(draw: Draw) -> list[Case]:
@@ -52,16 +53,16 @@ def by_hand(draw: Draw) -> list[Case]:
 
 def equal(draw: Draw) -> list[Case]:
     """Models that answer alike: no test set tells them apart."""
-    right, _, drawn = case(draw, 30, 41, 0)
-    return [(right, right.clone(), drawn), case(draw, 30, 41, 0.02)]
+    right, _, resampled = case(draw, 30, 41, 0)
+    return [(right, right.clone(), resampled), case(draw, 30, 41, 0.02)]
 
 
-GAINS = "right_a.double() - right_b.double()"
-DIFFERENCES, ENDS = "gains[drawn].mean(dim=1)", "[0.025, 0.975]"
+GAINS = "correct_a.double() - correct_b.double()"
+DIFFERENCES, ENDS = "gains[resampled].mean(dim=1)", "[0.025, 0.975]"
 QUANTILES = f"differences.quantile(torch.tensor({ENDS}).double())"
-OF_A, OF_B = (f"right_{x}.double()[drawn].mean(dim=1).quantile(torch.tensor({ENDS}).double())"
+OF_A, OF_B = (f"correct_{x}.double()[resampled].mean(dim=1).quantile(torch.tensor({ENDS}).double())"
               for x in "ab")  # fmt: skip
-GIVEN = "The indices are given, so that the interval can be checked: use `drawn`."
+GIVEN = "The indices are given, so that the interval can be checked: use `resampled`."
 
 BOOTSTRAP = Exercise(
     **written("13.3"),
@@ -87,9 +88,9 @@ BOOTSTRAP = Exercise(
     ),
     axes={"0": "the resampled sets", "1": "the texts of a set"},
     mistakes=(
-        Edit(DIFFERENCES, "right_a.double()[drawn].mean(dim=1) - "
-             "right_b.double()[drawn.roll(1, 0)].mean(dim=1)", "You test A and B on different "
-             "resampled texts. This loses the pairing: hard texts must be hard for both."),
+        Edit(DIFFERENCES, "correct_a.double()[resampled].mean(dim=1) - "
+             "correct_b.double()[resampled.roll(1, 0)].mean(dim=1)", "You test A and B on "
+             "different resampled texts. This loses the pairing: hard texts are hard for both."),
         Edit(QUANTILES, f"({OF_A} - {OF_B})", "You take each model's own interval, and subtract "
              "the ends. The difference has a distribution of its own: subtract first, text by "
              "text."),
@@ -110,16 +111,16 @@ BOOTSTRAP = Exercise(
              "outwards as R grows; the percentiles do not."),
         Edit(ENDS, "[0.25, 0.75]", "These are the quartiles, the middle *half*. 2.5% is 0.025."),
         Edit(ENDS, "[0.005, 0.995]", "These are the ends of 99%. Leave 2.5% out on either side."),
-        *(Edit(QUANTILES, f"differences.sort().values[[(len(drawn) - 1) // 40 {inner} 1, "
-               f"-1 - (len(drawn) - 1) // 40 {outer} 1]]", f"Both ends are one place too {where} "
-               "in the sorted differences: counted from 0, they are at 0.025 (R − 1) and "
+        *(Edit(QUANTILES, f"differences.sort().values[[(len(resampled) - 1) // 40 {inner} 1, "
+               f"-1 - (len(resampled) - 1) // 40 {outer} 1]]", "Both ends are one place too "
+               f"{where} in the sorted differences: counted from 0, they are at 0.025 (R − 1) and "
                "0.975 (R − 1).")
           for inner, outer, where in (("+", "-", "far inside"), ("-", "+", "far outside"))),
-        Edit(GAINS, "(right_a ^ right_b).double()", "You count the texts on which they differ, "
-             "whichever is right. A text that B alone gets right counts −1."),
-        Edit(GAINS, "(right_a & ~right_b).double()", "You count what A alone gets right. Subtract "
-             "what B alone gets right."),
-        Edit(DIFFERENCES, "gains[drawn].std(dim=1)", "You take each set's standard deviation. "
+        Edit(GAINS, "(correct_a ^ correct_b).double()", "You count the texts on which they "
+             "differ, whichever is right. A text that B alone gets right counts −1."),
+        Edit(GAINS, "(correct_a & ~correct_b).double()", "You count what A alone gets right. "
+             "Subtract what B alone gets right."),
+        Edit(DIFFERENCES, "gains[resampled].std(dim=1)", "You take each set's standard deviation. "
              "Expected its mean."),
         Edit(QUANTILES, "(differences.mean() + 1.96 * differences.std() * "
              "torch.tensor([-1.0, 1.0]))", "This is mean ± 1.96 standard deviations, which assumes "

@@ -84,10 +84,10 @@ IN_PLACE = Exercise(
     ),
     stages=(
         Stage("by hand", by_hand),
-        Stage("more positions, more words", many),
+        Stage("more positions, a larger vocabulary", many),
         Stage("large logits", large),
         Stage("the gradient stands where the logits stood", many, ask=expect_overwritten),
-        Stage("no second table on the way", lambda draw: [case(draw, 40, 100)],
+        Stage("no second tensor of that size", lambda draw: [case(draw, 40, 100)],
               ask=expect_one_table),
     ),
     mistakes=(
@@ -103,7 +103,7 @@ IN_PLACE = Exercise(
              "of all labels, in every row. Row k has one label: logits[rows, labels], two lists of "
              "the same length."),
         Edit("logits.div_(total[:, None])", "logits.div_(total.sum())", "You divide by the sum "
-             "over the whole table. Each row is a softmax of its own."),
+             "over the whole matrix. Each row is a softmax of its own."),
         Edit("logits.sub_(logits.amax(1, keepdim=True))", "pass",
              "exp of a large logit overflows (subtract each row's largest logit first: the softmax "
              "stays the same), or a probability was 0 before its logarithm was taken (copy the "

@@ -543,6 +543,26 @@ for name, total in (
 # which grows while the loss falls, twice the batch needs about half the steps; above it, more than half: McCandlish et
 # al. 2018.) The appendix explains the learning rate and Adam's β₂ for large batches.
 #
+# Can we see this here? Our small RoBERTa reads {{number:batch_runs()[0]:,}} stories for forty epochs, with dynamic
+# masking, in batches of three sizes. Each size is tried at several learning rates, {{number:batch_runs()[1]}} seeds each:
+
+# %%
+from course_lib.lectures.lecture_04.numbers import by_batch
+
+for (size, steps), by_rate in by_batch().items():
+    cells = "   ".join(f"{rate:g}: {in_words(accuracies)}" for rate, accuracies in by_rate.items())
+    print(f"{size:3} stories a batch, {steps:5,} steps   {cells}")
+
+# %% [markdown]
+# *Masked-token accuracy on new stories, by learning rate. Counting two neighbours gives
+# {{number:by_counting(1_600)['two neighbours, counted']:.0%}}.*
+#
+# **With a learning rate twice as high, batches of 64 do as well in a quarter of the steps; batches of 256 do not.** At their
+# best rates the three sizes reach {{number:best_of_batch(16)}}, {{number:best_of_batch(64)}} and
+# {{number:best_of_batch(256)}}. The seeds of 16 and 64 overlap; 256 is far behind both, and no higher rate makes up for its
+# few steps. So for this model the critical batch size seems to lie between 64 and 256 stories. At the smallest batch's best
+# rate the smallest batch has the highest mean: a comparison of batch sizes needs a rate for each.
+#
 # ## Bytes instead of words
 #
 # BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa starts from **bytes**,

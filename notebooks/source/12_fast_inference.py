@@ -545,7 +545,7 @@ answers = {
     "should leave": "the first: 0.61 against 0.86",
     "times faster in int8": f"{int8_gain:.1f}, here",
 }
-print(f"{'':24}{'you said':>14}   answer")
+print(f"{'':24}{'your guess':>14}   answer")
 for name, value in answers.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

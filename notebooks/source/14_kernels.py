@@ -644,7 +644,7 @@ speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and
 # ({{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}} times transformers' at 1,024). Larger batches were not measured.
 
 # %%
-print(f"{'':24}{'you said':>14}   answer")
+print(f"{'':24}{'your guess':>14}   answer")
 answers = {
     "multiply-adds a number": f"{2 * peak / bandwidth:.0f} here",
     "thrown away": "85%",

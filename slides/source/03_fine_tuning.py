@@ -232,8 +232,8 @@ def tag_scores() -> str:
     right = sum(a == b for a, b in zip(TRUE, SAID, strict=True))
     rows = (
         ("accuracy over words", f"{right} of {len(TRUE)}", f"{accuracy(TRUE, SAID):.0%}"),
-        ("precision: of the entities it said", f"{hits} of {len(said)}", f"{scores.precision:.2f}"),
-        ("recall: of the true entities", f"{hits} of {len(true)}", f"{scores.recall:.2f}"),
+        ("precision: of predicted entities", f"{hits} of {len(said)}", f"{scores.precision:.2f}"),
+        ("recall: of true entities", f"{hits} of {len(true)}", f"{scores.recall:.2f}"),
         ("<strong>F1</strong>, their harmonic mean", "", f"<strong>{scores.f1:.2f}</strong>"),
     )
     return table(("", "right", "score"), rows, size=24)

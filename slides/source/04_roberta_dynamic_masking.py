@@ -479,7 +479,7 @@ def like_for_like() -> str:
          f"{s['roberta_2_dev']} against {s['bert_large_2_dev']} dev, "
          f"{s['roberta_2_test']} against {s['bert_large_2_test']} test"),
     )  # fmt: skip
-    head = ("as quoted", "what stands behind it", "like for like")
+    head = ("as quoted", "what the two numbers are", "like for like")
     return table(head, rows, numbers=False, size=22)
 
 

@@ -215,7 +215,7 @@ def speeds() -> str:
         ("stored activations", f"{kept:.0f} MB", f"{less:.0f} MB", f"{kept / less:.2f}",
          "counted, a third as wide"),
     )  # fmt: skip
-    return table(("", "12 layers", "6 layers", "times less", "who says so"), rows, size=23)
+    return table(("", "12 layers", "6 layers", "times less", "source"), rows, size=23)
 
 
 # ---------------------------------------------------------------- rows of dots

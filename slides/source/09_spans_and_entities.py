@@ -55,7 +55,7 @@ def three_models() -> str:
             "entity alignment (dEA)",
         ),
         ("dropped", "NSP, second sentence", NONE, NONE),
-        ("knowledge from", "text", "text in which names are known", "a graph, as vectors"),
+        ("knowledge from", "text", "text in which names are marked", "a graph, as vectors"),
         ("links entities", "no", "<strong>no</strong>", "<strong>yes</strong>"),
         ("new, and kept", "nothing", "ReLU, 513 positions", "a stream of entities"),
         ("language", "English", "Chinese", "English"),

@@ -44,7 +44,7 @@ def power(exponent: str) -> str:
 
 def three_models() -> str:
     rows = [
-        ("is", "BERT", "BERT + a vector a language", "RoBERTa"),
+        ("is", "BERT", "BERT + language vectors", "RoBERTa"),
         ("languages", "104", "15, 17 or 100", "100"),
         ("text", "Wikipedias", "Wikipedias; translations", "2.5 TB of CommonCrawl"),
         ("vocabulary", "119,547", "95,000 or 200,000", "250,002"),

@@ -63,7 +63,7 @@ def how_sure() -> str:
         signed(100 * float(gains.mean())), f"{low} to {high}",
         f"p = {binomtest(one, one + other).pvalue:.2f}",
     )]  # fmt: skip
-    coin = "as uneven by a fair coin"
+    coin = "as uneven with a fair coin"
     head = ("B is ahead by", "95% of resampled test sets", coin)
     return table(head, rows, numbers=False, size=26)
 

@@ -19,7 +19,7 @@ CHANGES = (
     ("norms", "after each half", "before each half", "Xiong et al. 2020"),
     ("feed-forward", "GELU", "GeGLU", "Shazeer 2020"),
     ("attention", "all see all", "two layers of three: a window", "Beltagy et al. 2020"),
-    ("padding", "computed", "removed", "Portes et al. 2023"),
+    ("padding", "computed", "removed by the authors' code", "Portes et al. 2023"),
     ("masked", "15%", "30%", "Wettig et al. 2022"),
     ("segments, NSP", "yes", "no", "Liu et al. 2019"),
     ("biases", "everywhere", "only in the decoder", "Dayma et al. 2021"),

@@ -34,9 +34,10 @@ def temperatures() -> str:
 def three_ways() -> str:
     rows = [
         ("bi-encoder", "one vector per text", "all documents", "N dot products"),
-        ("late interaction", "one vector per token, MaxSim", "all documents", "N times thousands"),
+        ("late interaction", "one vector per token, MaxSim", "all documents",
+         "N × thousands of products"),
         ("cross-encoder", "both texts in one input", "nothing", "N texts through the model"),
-    ]
+    ]  # fmt: skip
     head = ("", "compared", "precomputed", "cost of a query")
     return table(head, rows, numbers=False, size=22)
 

@@ -43,6 +43,7 @@ from course_lib.train.loop import History, fit
 from course_lib.train.pretrain import batches_of, pretrain, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 
+from .equal_flops import EQUAL_RUNS
 from .senses import (
     DOCUMENTATION,
     STATIC,
@@ -122,7 +123,7 @@ THREE_KINDS = Experiment(
         "left_only": LEFT,
     },
 )  # fmt: skip
-EXPERIMENTS = (THREE_KINDS,)
+EXPERIMENTS = (THREE_KINDS, EQUAL_RUNS)
 
 
 # ---------------------------------------------------------------- ELMo

@@ -36,6 +36,7 @@ from course_lib.train.metrics import evaluation_mask
 
 from .claims import LONGER, average, gained_longer, gained_over, text_or_steps
 from .experiments import (
+    BATCH_STEPS,
     LIVE,
     RECIPES,
     SCHEMES,
@@ -263,18 +264,26 @@ def in_format(label: str, score: str = WHOLE) -> str:
     return percent(by_format()[label][score])
 
 
-def by_batch() -> dict[int, dict[float, list[float]]]:
-    """Batch size -> learning rate -> held-out masked-token accuracy, by seed."""
-    record, sizes = stored("04_batches"), dict[int, dict[float, list[float]]]()
-    for name, recipe in record["recipes"].items():
+def by_batch() -> dict[tuple[int, int], dict[float, list[float]]]:
+    """Batch size and steps -> learning rate -> held-out masked-token accuracy, by seed."""
+    sizes: dict[tuple[int, int], dict[float, list[float]]] = {}
+    for name, recipe in (record := stored("04_batches"))["recipes"].items():
         accuracies = [run["masked_accuracy"] for run in record["runs"][name]]
-        sizes.setdefault(recipe["batch_size"], {})[recipe["learning_rate"]] = accuracies
+        size = recipe["batch_size"], recipe["steps"]
+        sizes.setdefault(size, {})[recipe["learning_rate"]] = accuracies
     return sizes
 
 
 def best_of_batch(size: int) -> str:
     """Its accuracy at its best rate."""
-    return percent(max(by_batch()[size].values(), key=mean))
+    return percent(max(by_batch()[size, BATCH_STEPS[size]].values(), key=mean))
+
+
+def batch_runs() -> tuple[int, str]:
+    """How many stories they read, and how many seeds there are, in letters."""
+    record = stored("04_batches")
+    stories = next(iter(record["recipes"].values()))["stories"]
+    return stories, in_letters(len(next(iter(record["runs"].values()))))
 
 
 def selected_in_parts() -> str:

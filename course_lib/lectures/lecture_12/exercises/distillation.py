@@ -76,7 +76,7 @@ DISTILLATION = Exercise(
              "have KL(student ‖ teacher), as the paper prints it. The authors' code weights with "
              "the *teacher's* probabilities."),
         Edit(KL, "((teacher.exp() - student.exp()) * (teacher - student)).sum(dim=-1)", "You add "
-             "both directions. Expected KL(teacher ‖ student) alone."),
+             "both directions. Take KL(teacher ‖ student) alone."),
         Edit(KL, "-(teacher.exp() * student).sum(dim=-1)", "This is the cross-entropy with the "
              "teacher's probabilities. Its gradient is the same, but a student that answers like "
              "its teacher must have loss 0: take log teacher − log student."),
@@ -92,9 +92,9 @@ DISTILLATION = Exercise(
              "teacher's softmax is taken twice: it looks less sure than it is."),
         Edit(TEACHER, "teacher_logits.detach().softmax(dim=-1).log()", "A certain teacher: one of "
              "its probabilities is 0, and 0 · log 0 is nan. log_softmax keeps it finite."),
-        Edit(SUM, "kl.mean()", "You take the mean over the students. Expected their sum: each "
+        Edit(SUM, "kl.mean()", "You take the mean over the students. Take their sum: each "
              "student learns at the full rate, however many there are."),
-        Edit(SUM, "kl.sum()", "You add up over the texts. Expected their mean, summed over the "
+        Edit(SUM, "kl.sum()", "You add up over the texts. Take their mean, and add up the "
              "students."),
         Edit(SUM, "kl.sum() / len(kl)", "You divide by the number of *students*: that is what "
              '"batchmean" does, which divides by the first axis. The mean is over the texts.'),
@@ -117,8 +117,8 @@ DISTILLATION = Exercise(
              "must run over the classes, dim=-1.",
              more=((TEACHER, "teacher_logits.detach().log_softmax(dim=0)"),)),
         Edit(KL, "(student_logits - teacher_logits.detach()).square().sum(dim=-1)", "This is the "
-             "squared distance of the logits. Expected the divergence of the probabilities."),
+             "squared distance of the logits. Take the divergence of the probabilities."),
         Edit(KL, "(teacher.exp() - student.exp()).square().sum(dim=-1)", "This is the squared "
-             "distance of the probabilities. Expected their divergence."),
+             "distance of the probabilities. Take their divergence."),
     ),
 )  # fmt: skip

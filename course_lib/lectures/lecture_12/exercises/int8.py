@@ -112,7 +112,7 @@ INT8 = Exercise(
         Edit(LARGEST, "weight.abs().max().expand(len(weight))", "All rows have one scale, that of "
              "the largest row, as in torch's dynamic quantisation. Small rows then have few "
              "steps: take the maximum of each row."),
-        Other(one_scale, "You have one scale for the whole matrix. Expected one per row: "
+        Other(one_scale, "You have one scale for the whole matrix. Take one per row: "
               "amax(dim=1)."),
         Edit(LARGEST, "weight.abs().amax(dim=0)", "Your scales belong to the columns, the inputs. "
              "An output sums along its row, so only a row's scale can be factored out of the sum.",

@@ -64,15 +64,15 @@ TRIGRAMS = Exercise(
         both("x.roll(-1, dims=1)", "x.roll(1, dims=1)", "Your text is a ring (roll): after the "
              "last token comes the first one. Past the ends there are zeros."),
         both("torch.cat([x[:, 1:], x[:, -1:]], dim=1)", "torch.cat([x[:, :1], x[:, :-1]], dim=1)",
-             "Past the ends you repeat the token at the edge. Expected zeros."),
+             "Past the ends you repeat the token at the edge. Put zeros there."),
         Edit(FOLLOWING, "x.roll(-1, dims=1)", "In your answer the first token follows the last "
              "(roll). After the end there are zeros."),
         Edit(PREVIOUS, "x.roll(1, dims=1)", "In your answer the last token precedes the first "
              "(roll). Before the beginning there are zeros."),
         Edit(FOLLOWING, "torch.cat([x[:, 1:], x[:, -1:]], dim=1)", "After the end you repeat the "
-             "last token. Expected zeros."),
+             "last token. Put zeros there."),
         Edit(PREVIOUS, "torch.cat([x[:, :1], x[:, :-1]], dim=1)", "Before the beginning you repeat "
-             "the first token. Expected zeros."),
+             "the first token. Put zeros there."),
         both("x", "x", "Nothing is shifted: you have the same token three times."),
         both("torch.cat([x[1:], torch.zeros_like(x[:1])])",
              "torch.cat([torch.zeros_like(x[:1]), x[:-1]])", "Your neighbours are the next and the "
@@ -85,13 +85,13 @@ TRIGRAMS = Exercise(
              "other: a text's last token has the next text's first one as its neighbour."),
         both("torch.cat([x[:, 2:], edge, edge], dim=1)[:, : x.shape[1]]",
              "torch.cat([edge, edge, x[:, :-2]], dim=1)[:, : x.shape[1]]", "You reach two tokens "
-             "away. Expected the neighbours."),
+             "away. Take the neighbours."),
         Edit(RETURN, "following + x + previous", "You add the three up, which loses which of them "
              "was the token itself. Join them, 3E wide."),
         Edit(RETURN, "(following + x + previous) / 3", "You take the mean of the three. Join them, "
              "3E wide."),
         Edit(RETURN, "torch.stack([following, x, previous], dim=-1).flatten(-2)", "The three are "
-             "interleaved, number by number. Expected whole embeddings one after the other: join "
+             "interleaved, number by number. Put whole embeddings one after the other: join "
              "them with torch.cat, dim=-1."),
         Edit(RETURN, "torch.cat([following, x, previous], dim=1)", "You join over the positions: "
              "the text is three times as long. Join over the last axis."),

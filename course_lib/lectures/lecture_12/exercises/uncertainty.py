@@ -99,11 +99,11 @@ UNCERTAINTY = Exercise(
         Edit(ENTROPY, "-log_p.amax(dim=-1)", "You take −log of the *largest* probability only. "
              "Every class counts, with its probability."),
         Edit(ENTROPY, "1 - log_p.exp().square().sum(dim=-1)", "This is 1 − Σ p², the Gini index. "
-             "Expected the entropy.", more=PLAIN),
+             "Take the entropy.", more=PLAIN),
         Edit(ENTROPY, "1 - log_p.exp().topk(2).values.diff(dim=-1).abs().squeeze(-1)", "This is 1 "
-             "minus the lead of the best class over the second. Expected the entropy.", more=PLAIN),
+             "minus the lead of the best class over the second. Take the entropy.", more=PLAIN),
         Edit(LOG_P, "logits.log_softmax(dim=0)", "Softmax and sum run over the texts: you have one "
-             "number per class. Expected one per text.",
+             "number per class. Return one per text.",
              more=((".sum(dim=-1)", ".sum(dim=0)"), (RETURN, "entropy / math.log(len(logits))"))),
         Edit(LOG_P, "torch.nn.functional.logsigmoid(logits)", "Sigmoids of one text do not add up "
              "to one. The classes exclude each other: softmax."),

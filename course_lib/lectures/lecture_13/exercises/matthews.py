@@ -61,8 +61,8 @@ MATTHEWS = Exercise(
     returns=Numbers("correlation", shape="M", tol=1e-5),
     library=("course_lib.lectures.lecture_13.exercises.matthews:matthews_of_counts",
              "course_lib.train.task_metrics:matthews"),
-    infinite="0/0 is nan: a row or a column is empty there. Expected 0: who always says the same "
-    "knows nothing.",
+    infinite="0/0 is nan: a row or a column is empty there. Expected 0: a model that always "
+    "says the same knows nothing.",
     when_raised=(
         (r"dim|size|shape|index", "`counts` is (M, 2, 2): counts[:, 1, 0] are the M models' "
          "counts of label 1, predicted 0."),

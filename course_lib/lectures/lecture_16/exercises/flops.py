@@ -47,9 +47,9 @@ def message() -> str:
     """Said when ModernBERT's own sizes are passed."""
     part = cost(8_192, *BASE)[0] / (4 * 8_192**2 * BASE[0] * BASE[1])
     return (
-        f"ModernBERT-base's attention is twice as cheap from {cost(1, *BASE)[1]} tokens on, the "
-        f"large one's from {cost(1, *LARGE)[1]}; at 8,192 tokens base takes {part:.0%} of the "
-        "FLOPs of an all-global stack."
+        f"ModernBERT-base's attention costs half of an all-global stack's from {cost(1, *BASE)[1]} "
+        f"tokens on, the large one's from {cost(1, *LARGE)[1]}; at 8,192 tokens the base model's "
+        f"costs {part:.0%}."
     )
 
 
@@ -125,9 +125,9 @@ FLOPS = Exercise(
         Edit(NEVER, "whole > local", "If exactly half of the layers are global, the others still "
              "cost something: no length is enough. Return None there, too.", endless=True),
         Edit(FOUND, "return flops, length - 1", "You are one too low: this is the last length at "
-             "which it is *not* yet twice as cheap."),
-        Edit(FOUND, "return flops, length + 1", "You are one too high: at the length before, it is "
-             "twice as cheap already."),
+             "which the stack still costs *more* than half."),
+        Edit(FOUND, "return flops, length + 1", "You are one too high: at the length before, the "
+             "stack costs half already."),
         Edit(LONG, "2 * pairs_seen(length, window) > length**2", "You compare one local with one "
              "global layer. The stack has global layers, too, so its text must be longer."),
         Edit(LONG, "2 * (whole * length**2 + local * pairs_seen(length, window)) >= "

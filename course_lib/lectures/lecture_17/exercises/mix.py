@@ -82,8 +82,8 @@ MIX = Exercise(
         Edit(MIXED, "weight * z_scores(first) + (1 - weight) * z_scores(second)", "The weights are "
              "exchanged: `weight` belongs to the second search, 1 − `weight` to the first."),
         Edit(MIXED, "(1 - weight) * first + weight * second", "You mix the raw scores. BM25's "
-             "are ten times as large as cosines, so the larger ones decide. Bring both to mean 0 "
-             "and standard deviation 1 first."),
+             "are much larger than cosines here, so they decide. Bring both to mean 0 and standard "
+             "deviation 1 first."),
         Edit(MIXED, "z_scores(first) + weight * z_scores(second)", "The first search has weight 1 "
              "in your mix. Its weight is 1 − `weight`."),
         Edit(SPREAD, "scores.std()", "Your standard deviation divides by N − 1, torch's default. "

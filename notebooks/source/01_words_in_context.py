@@ -456,12 +456,13 @@ for number, (one, other) in enumerate(layer[:, position] for layer in states):
 # modules and tested on the rest. Both senses are equally frequent, so chance level is 50%.
 #
 # The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
-# times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, which makes some
-# {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs (arithmetic operations). The chart compares two models, not two ideas.
+# times as many tokens, which with its larger size makes some {{number:float(times_flops()):.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
+# {{number:equal_steps('ELMo')}}, and a BERT for as many FLOPs as this longer ELMo, {{number:equal_steps('BERT')}} steps at the better of two rates.
 
 # %%
 from statistics import mean
 
+from course_lib.lectures.lecture_01.numbers import trained_longer
 from course_lib.teaching import ablation_chart
 
 senses = read_result("01_senses")["runs"]["documentation"]["vectors"]
@@ -469,8 +470,10 @@ rows = {
     "skip-gram": ("skip-gram", "word"), "bag of the neighbours": ("bag of words", "bag"),
     "ELMo, random initialisation, layer 2": ("ELMo, random initialisation", "2"),
     **{f"ELMo, layer {layer}": ("ELMo", layer) for layer in "12"},
+    "ELMo, ten times the steps, layer 2": ("ELMo, longer", "2"), "BERT, equal FLOPs, layer 2": ("BERT, equal FLOPs", "2"),
     **{f"BERT, layer {layer}": ("BERT", layer) for layer in "14"},
 }  # fmt: skip
+senses |= {"ELMo, longer": trained_longer("ELMo"), "BERT, equal FLOPs": trained_longer("BERT")}
 
 
 def by_word(name, layer, measure="probe"):
@@ -488,15 +491,17 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 #   has read the letters only.
 # - *ELMo's* LSTM layers reach {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights reaches
 #   {{number:best(DOCS, 'ELMo, random initialisation')}}, because an LSTM mixes neighbours into a word even before it has learned anything. So most of *this*
-#   ELMo's margin above chance needs no training; one trained as long as BERT may learn more.
+#   ELMo's margin above chance needs no training. After ten times the steps it is otherwise: {{number:best_longer('ELMo')}}.
 # - *BERT* reaches {{number:best(DOCS, 'BERT')}} in its best layer, and {{number:best(DOCS, 'BERT, random initialisation')}} with random weights. MiniLM, a
 #   larger model trained to compare sentences, reaches {{number:best(DOCS, 'MiniLM')}}.
 # - *A bag of words*, the other words of the sentence without any network, reaches {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of their static
 #   vectors, {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse: the words around give them away, and so may a
 #   package's style.
 #
-# **Contextual vectors tell senses apart, a word's static vector cannot; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs
-# remains open, because the two had unequal training.**
+# **Contextual vectors tell senses apart, a word's static vector cannot. Training decides how well: ten times the steps bring the ELMo level with a bag of the
+# neighbours, and the BERT with as many FLOPs, at {{number:best_longer('BERT')}}, has learned nothing yet: it is still on the plateau where a model knows only how
+# often each word occurs (lecture 02).** With {{number:float(times_flops(longer=True)):.0f}} times those FLOPs, BERT is ahead of all. So at this small budget the LSTMs win,
+# and at the large one we have only BERT; one run each.
 
 # %% [markdown]
 # **The published ELMo learns something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is

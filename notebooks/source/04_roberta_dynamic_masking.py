@@ -488,6 +488,26 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # with their document vary in length, and so their batches vary in size. (RoBERTa's code also keeps a separator at the
 # edge of a full-sentences sequence and does not cut overlong sentences; ours does the opposite.)
 #
+# Between its upper and lower rows this table changes two things, the packing and the loss. We can change them one at a time.
+# A small BERT reads {{number:batch_runs()[0]:,}} stories in each format, and in segment pairs also without the NSP loss, all with equally many steps and
+# tokens (padding not counted), {{number:batch_runs()[1]}} seeds and two rates; the table has the better rate.
+
+# %%
+from course_lib.lectures.lecture_04.numbers import by_format
+
+print(f"{'masked-token accuracy':22}{'whole stories':>24}{'segment pairs':>24}")
+for label, scores in by_format().items():
+    print(f"{label:22}{in_words(scores['masked_accuracy']):>24}{in_words(scores['pairs_accuracy']):>24}")
+
+# %% [markdown]
+# *New stories: each whole in its own sequence, or cut into segment pairs, half of them torn apart.*
+#
+# **The NSP loss itself costs a little**: without it segment pairs gain {{number:without_nsp()}} points on whole stories, and they gain with
+# each seed and at both rates. **Doc-sentences do best on whole stories, which is what they read**; across documents it is {{number:in_format('full-sentences')}}
+# instead of {{number:in_format('doc-sentences')}}. Compare only with care: each format is at its best on its own kind of sequence. The lower two never saw a
+# segment B, and sentence pairs never fill the later positions, so their {{number:in_format('sentence-pair')}} shows what untrained positions do. The paper
+# avoids this by fine-tuning.
+#
 # Why could NSP be dropped? A later paper gave a likely reason: topic alone mostly solves it. ALBERT's authors found
 # that a model trained on NSP tells real from foreign continuations in 90.5% of the cases, but puts two neighbouring
 # passages in order in only 52.0% (their Table 5; chance level is a half).

@@ -38,6 +38,7 @@ EQUAL = {
     f"{r.network}, {r.steps:,} steps, {r.learning_rate:g}": r
     for r in (
         EqualRecipe("ELMo", LONG, 1e-2),
+        EqualRecipe("BERT", BERT_STEPS, 1e-3),
         EqualRecipe("BERT", BERT_STEPS, 2e-3),
     )
 }
@@ -88,10 +89,11 @@ def one_run(recipe: EqualRecipe) -> dict[str, Any]:
     return kept("01-equal", {**asdict(recipe)}, english_world(), run)
 
 
-def flops_a_step(recipe: EqualRecipe) -> int:
+def flops_a_step(recipe: PretrainRecipe) -> int:
     """FLOPs of a step, the mean of ten batches from the whole run."""
-    ready, steps = set_up(pretraining(recipe)), range(0, recipe.steps, recipe.steps // 10)
-    return step_flops(ready.model, ready.objective, *map(batches_of(ready), steps))
+    ready, steps = set_up(recipe), recipe.training.steps
+    batches = map(batches_of(ready), range(0, steps, steps // 10))
+    return step_flops(ready.model, ready.objective, *batches)
 
 
 EQUAL_RUNS = Experiment(
@@ -99,8 +101,7 @@ EQUAL_RUNS = Experiment(
     more={
         "classifiers": len(SEEDS),
         "flops_a_step": lambda _: {
-            network: flops_a_step(next(r for r in EQUAL.values() if r.network == network))
-            for network in ("ELMo", "BERT")
-        },
+            "course-bert": flops_a_step(read_recipe(data_path("recipes", "course_bert.toml")))
+        } | {r.network: flops_a_step(pretraining(r)) for r in EQUAL.values()},
     },
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from statistics import mean
 from typing import Any
 
 import torch
@@ -43,6 +44,39 @@ def cosine(name: str, layer: str, which: str, text: str = "documentation") -> st
 def most_frequent_tag() -> str:
     counts = Counter(word.sense for word in tagged_words())
     return percent([max(counts.values()) / counts.total()])
+
+
+def times_flops(longer: bool = False) -> str:
+    """Training FLOPs of course-bert over those of the documentation's ELMo, in tens; longer: of the
+    one that was trained for ten times the steps."""
+    step, record = stored("01_equal")["flops_a_step"], stored("01_elmo")["runs"]["documentation"]
+    steps = record["recipe"]["training"]["steps"] * (10 if longer else 1)
+    ours = step["course-bert"] * stored("03_checkpoint")["recipe"]["training"]["steps"]
+    return f"{ours / (step['ELMo'] * steps):.2g}".removesuffix(".0")
+
+
+@cache
+def trained_longer(network: str) -> list[dict[str, Any]]:
+    """The layers of an ELMo or a BERT of 01_equal, at the rate with the lower held-out loss."""
+    record = stored("01_equal")
+    runs = [
+        record["runs"][name][0]
+        for name, recipe in record["recipes"].items()
+        if recipe["network"] == network
+    ]
+    layers: list[dict[str, Any]] = min(runs, key=lambda run: run["heldout_loss"])["layers"]
+    return layers
+
+
+def best_longer(network: str) -> str:
+    """Sense accuracy of its best whole layer."""
+    whole = (layer for layer in trained_longer(network) if " " not in layer["layer"])
+    return percent([max(mean(mean(w["probe"]) for w in of["words"].values()) for of in whole)])
+
+
+def equal_steps(network: str) -> str:
+    recipes = stored("01_equal")["recipes"].values()
+    return f"{next(r['steps'] for r in recipes if r['network'] == network):,}"
 
 
 def mentions() -> int:

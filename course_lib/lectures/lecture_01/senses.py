@@ -246,15 +246,21 @@ def elmo_layers(model: Elmo) -> Vectors:
 
 
 def bert_layers(encoder: Encoder, tokenizer: WordPiece) -> Vectors:
-    """The vector of the word's first piece in each layer, the embeddings' as layer 0."""
+    """The vector of the word's first piece in each layer, the embeddings' as layer 0. Of a sentence
+    too long for the encoder, it reads what surrounds the word."""
 
     @torch.no_grad()
     def layers(mentions: Sequence[Mention]) -> dict[str, Tensor]:
         parts, special = [], tokenizer.special
         for part in _parts(mentions):
             cut = [[tokenizer.encode(word) for word in m.words] for m in part]
-            at = [1 + sum(map(len, c[: m.at])) for c, m in zip(cut, part, strict=True)]
-            flat = [list(chain(*pieces)) for pieces in cut]
+            at = [sum(map(len, c[: m.at])) for c, m in zip(cut, part, strict=True)]
+            flat, room = [list(chain(*pieces)) for pieces in cut], encoder.config.max_positions - 2
+            begin = [
+                max(0, min(k - room // 2, len(ids) - room)) for k, ids in zip(at, flat, strict=True)
+            ]
+            flat = [ids[k : k + room] for k, ids in zip(begin, flat, strict=True)]
+            at = [1 + k - first for k, first in zip(at, begin, strict=True)]
             rows = [pack(ids, None, special, max(map(len, flat)) + 2) for ids in flat]
             batch = to_sequences(rows)
             out = encoder(batch.input_ids, batch.attention_mask, output_hidden_states=True)

@@ -47,6 +47,7 @@ from .experiments import (
     outcome,
     prepare_masking,
 )
+from .formats import FORMAT_RATES
 
 FEW, MORE = RECIPES  # the two amounts of text
 WHOLE = "masked_accuracy"  # on stories that are whole, not cut into pairs
@@ -262,6 +263,23 @@ def by_format() -> dict[str, dict[str, list[float]]]:
 
 def in_format(label: str, score: str = WHOLE) -> str:
     return percent(by_format()[label][score])
+
+
+def without_nsp() -> str:
+    """Points that segment pairs gain at the better rate if the NSP loss goes."""
+    runs = stored("04_formats")["runs"]
+    gains = {
+        rate: [
+            100 * (without[WHOLE] - with_it[WHOLE])
+            for with_it, without in zip(
+                runs[f"segment-pair, {rate:g}"], runs[f"segment-pair, no NSP, {rate:g}"],
+                strict=True,
+            )
+        ]
+        for rate in FORMAT_RATES
+    }  # fmt: skip
+    assert min(map(min, gains.values())) > 0  # the page: with each seed, at both rates
+    return f"{mean(gains[by_format()['segment-pair']['rate'][0]]):.1f}"
 
 
 def by_batch() -> dict[tuple[int, int], dict[float, list[float]]]:

@@ -470,7 +470,7 @@ rows = {
     "skip-gram": ("skip-gram", "word"), "bag of the neighbours": ("bag of words", "bag"),
     "ELMo, random initialisation, layer 2": ("ELMo, random initialisation", "2"),
     **{f"ELMo, layer {layer}": ("ELMo", layer) for layer in "12"},
-    "ELMo, ten times the steps, layer 2": ("ELMo, longer", "2"), "BERT, equal FLOPs, layer 2": ("BERT, equal FLOPs", "2"),
+    "ELMo, ten times the steps, layer 2": ("ELMo, longer", "2"), "BERT, equal FLOPs, layer 4": ("BERT, equal FLOPs", "4"),
     **{f"BERT, layer {layer}": ("BERT", layer) for layer in "14"},
 }  # fmt: skip
 senses |= {"ELMo, longer": trained_longer("ELMo"), "BERT, equal FLOPs": trained_longer("BERT")}
@@ -498,10 +498,11 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 #   vectors, {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse: the words around give them away, and so may a
 #   package's style.
 #
-# **Contextual vectors tell senses apart, a word's static vector cannot. Training decides how well: ten times the steps bring the ELMo level with a bag of the
-# neighbours, and the BERT with as many FLOPs, at {{number:best_longer('BERT')}}, has learned nothing yet: it is still on the plateau where a model knows only how
-# often each word occurs (lecture 02).** With {{number:float(times_flops(longer=True)):.0f}} times those FLOPs, BERT is ahead of all. So at this small budget the LSTMs win,
-# and at the large one we have only BERT; one run each.
+# **Contextual vectors tell senses apart, a word's static vector cannot; how well they do depends on training.** At equal FLOPs, ELMo
+# ({{number:best_longer('ELMo')}}) and BERT ({{number:best_longer('BERT')}}) are about level, with each other and with the bag. With
+# {{number:float(times_flops(longer=True)):.0f}} times those FLOPs, BERT is ahead of all. So the chart's first ELMo and its last BERT compare two amounts of training,
+# not LSTMs with attention. (One run each. An equal budget is not enough for a fair comparison: at twice its learning rate this BERT stays on the plateau of word
+# frequencies, which lecture 02 explains, and has {{number:best_longer('BERT', max)}}.)
 
 # %% [markdown]
 # **The published ELMo learns something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is

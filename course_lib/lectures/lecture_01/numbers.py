@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from statistics import mean
 from typing import Any
@@ -56,21 +57,22 @@ def times_flops(longer: bool = False) -> str:
 
 
 @cache
-def trained_longer(network: str) -> list[dict[str, Any]]:
-    """The layers of an ELMo or a BERT of 01_equal, at the rate with the lower held-out loss."""
+def trained_longer(network: str, choose: Callable[..., Any] = min) -> list[dict[str, Any]]:
+    """The layers of an ELMo or a BERT of 01_equal, at the rate with the lower held-out loss; choose
+    = max: at the other."""
     record = stored("01_equal")
     runs = [
         record["runs"][name][0]
         for name, recipe in record["recipes"].items()
         if recipe["network"] == network
     ]
-    layers: list[dict[str, Any]] = min(runs, key=lambda run: run["heldout_loss"])["layers"]
+    layers: list[dict[str, Any]] = choose(runs, key=lambda run: run["heldout_loss"])["layers"]
     return layers
 
 
-def best_longer(network: str) -> str:
+def best_longer(network: str, choose: Callable[..., Any] = min) -> str:
     """Sense accuracy of its best whole layer."""
-    whole = (layer for layer in trained_longer(network) if " " not in layer["layer"])
+    whole = (layer for layer in trained_longer(network, choose) if " " not in layer["layer"])
     return percent([max(mean(mean(w["probe"]) for w in of["words"].values()) for of in whole)])
 
 

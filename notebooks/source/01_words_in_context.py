@@ -468,9 +468,9 @@ from course_lib.teaching import ablation_chart
 senses = read_result("01_senses")["runs"]["documentation"]["vectors"]
 rows = {
     "skip-gram": ("skip-gram", "word"), "bag of the neighbours": ("bag of words", "bag"),
-    "ELMo, random initialisation, layer 2": ("ELMo, random initialisation", "2"),
+    "ELMo, random, layer 2": ("ELMo, random initialisation", "2"),
     **{f"ELMo, layer {layer}": ("ELMo", layer) for layer in "12"},
-    "ELMo, ten times the steps, layer 2": ("ELMo, longer", "2"), "BERT, equal FLOPs, layer 4": ("BERT, equal FLOPs", "4"),
+    "ELMo, 10× steps, layer 2": ("ELMo, longer", "2"), "BERT, equal FLOPs, layer 4": ("BERT, equal FLOPs", "4"),
     **{f"BERT, layer {layer}": ("BERT", layer) for layer in "14"},
 }  # fmt: skip
 senses |= {"ELMo, longer": trained_longer("ELMo"), "BERT, equal FLOPs": trained_longer("BERT")}

@@ -200,7 +200,7 @@ def check_weights(weights: Mapping[str, float]) -> None:
     """Raise ValueError unless all losses have a weight of at least 0, and one of them above."""
     if not all(0 <= weight < float("inf") for weight in weights.values()):
         raise ValueError(
-            f"weights {weights} were given; expected finite index of at least 0. 0 leaves a loss "
+            f"weights {weights} were given; expected finite numbers of at least 0. 0 leaves a loss "
             "out."
         )
     if not any(weights.values()):

@@ -489,8 +489,8 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # edge of a full-sentences sequence and does not cut overlong sentences; ours does the opposite.)
 #
 # Between its upper and lower rows this table changes two things, the packing and the loss. We can change them one at a time.
-# A small BERT reads {{number:batch_runs()[0]:,}} stories in each format, and in segment pairs also without the NSP loss, all with equally many steps and
-# tokens (padding not counted), {{number:batch_runs()[1]}} seeds and two rates; the table has the better rate.
+# A small BERT reads 1,600 stories in each format, and in segment pairs also without the NSP loss, all with equally many steps and
+# tokens (padding not counted), {{number:batch_seeds}} seeds and two rates; the table has the better rate.
 
 # %%
 from course_lib.lectures.lecture_04.numbers import by_format
@@ -563,8 +563,8 @@ for name, total in (
 # which grows while the loss falls, twice the batch needs about half the steps; above it, more than half: McCandlish et
 # al. 2018.) The appendix explains the learning rate and Adam's β₂ for large batches.
 #
-# Can we see this here? Our small RoBERTa reads {{number:batch_runs()[0]:,}} stories for forty epochs, with dynamic
-# masking, in batches of three sizes. Each size is tried at several learning rates, {{number:batch_runs()[1]}} seeds each:
+# Can we see this here? Our small RoBERTa reads 1,600 stories for forty epochs, with dynamic
+# masking, in batches of three sizes. Each size is tried at several learning rates, {{number:batch_seeds}} seeds each:
 
 # %%
 from course_lib.lectures.lecture_04.numbers import by_batch

@@ -74,14 +74,14 @@ def against_the_budget(models, means=None):
     """A row a model: weights, FLOPs and time, and whether they fit; means: GLUE, printed."""
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
+    shapes = {name: (c.hidden_size, c.num_heads, c.intermediate_size) for name, c in ((n, m.config) for n, m in models.items())}
+    times = {name: models[name].config.num_layers * layer_time(*shape) for name, shape in shapes.items()}
     print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits{'  GLUE' if means else ''}")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
-        config = model.config
-        time = config.num_layers * layer_time(config.hidden_size, config.num_heads, config.intermediate_size)
-        small_enough, fast_enough = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, time <= MILLISECONDS))
-        flops = encoder_flops(config, TOKENS) / 1e9
-        print(f"{name:12}{megabytes:10.0f}{small_enough:>6}{flops:8.2f}{time:11.1f}{fast_enough:>6}{(means or {}).get(name, ''):>6}")
+        small_enough, fast_enough = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, times[name] <= MILLISECONDS))
+        flops = encoder_flops(model.config, TOKENS) / 1e9
+        print(f"{name:12}{megabytes:10.0f}{small_enough:>6}{flops:8.2f}{times[name]:11.1f}{fast_enough:>6}{(means or {}).get(name, ''):>6}")
 
 
 against_the_budget({"BERT-base": lambda: bert("base")})

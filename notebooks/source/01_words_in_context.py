@@ -456,7 +456,7 @@ for number, (one, other) in enumerate(layer[:, position] for layer in states):
 # modules and tested on the rest. Both senses are equally frequent, so chance level is 50%.
 #
 # The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
-# times as many tokens, which with its larger size makes some {{number:float(times_flops()):.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
+# times as many tokens, which with its larger size makes some {{number:times_flops():.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
 # {{number:equal_steps('ELMo')}}, and a BERT for as many FLOPs as this longer ELMo, {{number:equal_steps('BERT')}} steps at the better of two rates.
 
 # %%
@@ -500,7 +500,7 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 #
 # **Contextual vectors tell senses apart, a word's static vector cannot; how well they do depends on training.** At equal FLOPs, ELMo
 # ({{number:best_longer('ELMo')}}) and BERT ({{number:best_longer('BERT')}}) are about level, with each other and with the bag. With
-# {{number:float(times_flops(longer=True)):.0f}} times those FLOPs, BERT is ahead of all. So the chart's first ELMo and its last BERT compare two amounts of training,
+# {{number:times_flops(longer=True):.0f}} times those FLOPs, BERT is ahead of all. So the chart's first ELMo and its last BERT compare two amounts of training,
 # not LSTMs with attention. (One run each. An equal budget is not enough for a fair comparison: at twice its learning rate this BERT stays on the plateau of word
 # frequencies, which lecture 02 explains, and has {{number:best_longer('BERT', max)}}.)
 

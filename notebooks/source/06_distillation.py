@@ -74,13 +74,13 @@ def against_the_budget(models, means=None):
     """A row a model: weights, FLOPs and time, and whether they fit; means: GLUE, printed."""
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
-    shapes = {name: (c.hidden_size, c.num_heads, c.intermediate_size) for name, c in ((n, m.config) for n, m in models.items())}
-    times = {name: models[name].config.num_layers * layer_time(*shape) for name, shape in shapes.items()}
+    configs = {name: model.config for name, model in models.items()}
+    times = {name: c.num_layers * layer_time(c.hidden_size, c.num_heads, c.intermediate_size) for name, c in configs.items()}
     print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits{'  GLUE' if means else ''}")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
         small_enough, fast_enough = ("yes" if fits else "no" for fits in (megabytes <= MEGABYTES, times[name] <= MILLISECONDS))
-        flops = encoder_flops(model.config, TOKENS) / 1e9
+        flops = encoder_flops(configs[name], TOKENS) / 1e9
         print(f"{name:12}{megabytes:10.0f}{small_enough:>6}{flops:8.2f}{times[name]:11.1f}{fast_enough:>6}{(means or {}).get(name, ''):>6}")
 
 

@@ -59,6 +59,14 @@ def pretraining(recipe: EqualRecipe) -> PretrainRecipe:
     return replace(whole, training=training, text=rows, reports=reports)
 
 
+def finished(recipe: PretrainRecipe, folder: Path) -> dict[str, Any]:
+    """What the run of a recipe in this folder reported. A run that was stopped goes on."""
+    if not (folder / "results.json").exists():
+        pretrain(recipe, folder)
+    report: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return report
+
+
 def vectors_of(recipe: EqualRecipe, folder: Path) -> Vectors:
     """The hidden states of a network that was trained in this folder."""
     if recipe.network == "ELMo":
@@ -69,16 +77,13 @@ def vectors_of(recipe: EqualRecipe, folder: Path) -> Vectors:
 
 
 def one_run(recipe: EqualRecipe) -> dict[str, Any]:
-    """What the network reached, and what its layers know of senses. A run that was stopped goes on;
-    finished ones are read from the cache."""
+    """What the network reached, and what its layers know of senses. Finished runs are read from the
+    cache."""
 
     def run() -> dict[str, Any]:
-        whole = pretraining(recipe)
         name = f"01-{recipe.network}-{recipe.steps}-{recipe.learning_rate:g}"
         folder = cache_dir("pretraining", name)
-        if not (folder / "results.json").exists():
-            pretrain(whole, folder)
-        report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        report = finished(pretraining(recipe), folder)
         points = [line for line in report["curve"] if "heldout_loss" in line]
         layers = known_senses(documentation_mentions(), vectors_of(recipe, folder), SEEDS)
         return {
@@ -86,7 +91,7 @@ def one_run(recipe: EqualRecipe) -> dict[str, Any]:
             "text": report["text"]["hash"], "curve": points, "layers": layers,
         }  # fmt: skip
 
-    return kept("01-equal", {**asdict(recipe)}, english_world(), run)
+    return kept("01-equal", asdict(recipe), english_world(), run)
 
 
 def flops_a_step(recipe: PretrainRecipe) -> int:

@@ -6,7 +6,6 @@ of each kind know about them. `01_three_kinds`: three kinds of Transformer on th
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -40,10 +39,10 @@ from course_lib.text.static_vectors import StaticVectors
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
 from course_lib.train.loop import History, fit
-from course_lib.train.pretrain import batches_of, pretrain, set_up
+from course_lib.train.pretrain import batches_of, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 
-from .equal_flops import EQUAL_RUNS
+from .equal_flops import EQUAL_RUNS, finished
 from .senses import (
     DOCUMENTATION,
     STATIC,
@@ -136,10 +135,7 @@ def pretrained_elmo(text: str) -> tuple[dict[str, Any], Path]:
     that was stopped goes on; one that is finished is read."""
     recipe = read_recipe(data_path("recipes", RECIPES[text]))
     out = cache_dir("pretraining", recipe.name)
-    if not (out / "results.json").exists():
-        pretrain(recipe, out)
-    report = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    return report, out / "model.safetensors"
+    return finished(recipe, out), out / "model.safetensors"
 
 
 def replay_elmo() -> list[float]:

@@ -47,13 +47,13 @@ def most_frequent_tag() -> str:
     return percent([max(counts.values()) / counts.total()])
 
 
-def times_flops(longer: bool = False) -> str:
-    """Training FLOPs of course-bert over those of the documentation's ELMo, in tens; longer: of the
-    one that was trained for ten times the steps."""
+def times_flops(longer: bool = False) -> float:
+    """Training FLOPs of course-bert over those of the documentation's ELMo, to two digits; longer: of
+    the one that was trained for ten times the steps."""
     step, record = stored("01_equal")["flops_a_step"], stored("01_elmo")["runs"]["documentation"]
     steps = record["recipe"]["training"]["steps"] * (10 if longer else 1)
     ours = step["course-bert"] * stored("03_checkpoint")["recipe"]["training"]["steps"]
-    return f"{ours / (step['ELMo'] * steps):.2g}".removesuffix(".0")
+    return float(f"{ours / (step['ELMo'] * steps):.2g}")
 
 
 @cache

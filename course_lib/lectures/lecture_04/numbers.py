@@ -261,8 +261,8 @@ def by_format() -> dict[str, dict[str, list[float]]]:
     return best
 
 
-def in_format(label: str, score: str = WHOLE) -> str:
-    return percent(by_format()[label][score])
+def in_format(label: str) -> str:
+    return percent(by_format()[label][WHOLE])
 
 
 def without_nsp() -> str:

@@ -48,8 +48,8 @@ def most_frequent_tag() -> str:
 
 
 def times_flops(longer: bool = False) -> float:
-    """Training FLOPs of course-bert over those of the documentation's ELMo, to two digits; longer: of
-    the one that was trained for ten times the steps."""
+    """Training FLOPs of course-bert over those of the documentation's ELMo, to two digits; longer:
+    of the one that was trained for ten times the steps."""
     step, record = stored("01_equal")["flops_a_step"], stored("01_elmo")["runs"]["documentation"]
     steps = record["recipe"]["training"]["steps"] * (10 if longer else 1)
     ours = step["course-bert"] * stored("03_checkpoint")["recipe"]["training"]["steps"]

@@ -64,6 +64,12 @@ class Recipe:
         """What the names of its splits begin with: nothing, or "code "."""
         return ""
 
+    @property
+    def tried_on(self) -> tuple[str, ...]:
+        """What is searched while rates are chosen, beside the pairs put aside: all, so that the
+        best run need not be repeated."""
+        return TESTS
+
     def trained(self, seed: int) -> tuple[nn.Module, History]:
         """Its model, and its losses."""
         return train(self, seed)
@@ -375,11 +381,14 @@ def nested_ndcg(model: TokenTable, split: str) -> dict[str, float]:
 @cache
 def rates_tried(recipe: Recipe) -> dict[float, float]:
     """nDCG@10 on the pairs put aside by learning rate, seed 0; an end that is best is passed."""
-    rates = list(RATES["table" if "table" in recipe.way else "encoder"])
-    tried = {rate: outcome(replace(recipe, learning_rate=rate), 0)["dev"] for rate in rates}
+
+    def score(rate: float) -> float:
+        return float(outcome(replace(recipe, learning_rate=rate), 0, recipe.tried_on)["dev"])
+
+    tried = {rate: score(rate) for rate in RATES["table" if "table" in recipe.way else "encoder"]}
     while (best := max(tried, key=lambda rate: tried[rate])) in (min(tried), max(tried)):
         further = best / 3 if best == min(tried) else best * 3
-        tried[further] = outcome(replace(recipe, learning_rate=further), 0)["dev"]
+        tried[further] = score(further)
     return dict(sorted(tried.items()))
 
 
@@ -391,7 +400,7 @@ def at_best(recipe: Recipe) -> Recipe:
     return replace(recipe, learning_rate=max(tried, key=lambda rate: tried[rate]))
 
 
-def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
+def outcome(recipe: Recipe, seed: int, splits: Sequence[str] = TESTS) -> dict[str, Any]:
     """A recipe trained, where it is, and searched with. Read from the cache if done before."""
 
     def run() -> dict[str, Any]:
@@ -405,24 +414,26 @@ def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
         if model is not None:
             scores_of = partial(recipe.scores, model)
         seconds = round(process_time() - began, 1)
-        result = measured(scores_of, recipe.corpus)
+        result = measured(scores_of, recipe.corpus, splits)
         if isinstance(model, TokenTable):
             result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
         return {**result, "loss": last, "train_seconds": seconds,
                 "cpu_seconds": round(process_time() - began, 1)}  # fmt: skip
 
     texts = {split: read(recipe.corpus + split).hash for split in ("train", "dev", *TESTS)}
-    about = {"seed": seed, **asdict(recipe), "texts": texts}
+    about = {"seed": seed, **asdict(recipe), "texts": texts, "splits": splits}
     return kept(f"17-{recipe.way.replace(' ', '-')}-{seed}", about, MicroWorld.load(), run)
 
 
-def measured(scores_of: Callable[[str], Tensor], corpus: str = "") -> dict[str, Any]:
+def measured(
+    scores_of: Callable[[str], Tensor], corpus: str = "", splits: Sequence[str] = TESTS
+) -> dict[str, Any]:
     """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
     and by a mix whose weight is chosen on the pairs put aside."""
     dev, words, result = scores_of(corpus + "dev"), by_words(corpus + "dev"), {}
     tried = {w: float(ndcg(weighted_mix(words, dev, w)).mean()) for w in WEIGHTS}
     weight = max(tried, key=lambda w: tried[w])
-    for split in TESTS:
+    for split in splits:
         scores, words = scores_of(corpus + split), by_words(corpus + split)
         higher, _ = ranks(scores)
         result[split] = {

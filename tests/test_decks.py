@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from axe import serious_findings
@@ -237,6 +238,33 @@ def read(deck_builder: ModuleType, folder: Path, text: str, module: str = "three
     (folder / "99_trial.md").write_text(text)
     (folder / "99_trial.py").write_text(module)
     return deck_builder.read(folder / "99_trial.md")
+
+
+@pytest.mark.parametrize(("words", "fit"), [(400, True), (4000, False)])
+def test_long_notes_are_set_smaller_until_they_fit_on_their_page(
+    deck_builder: ModuleType, tmp_path: Path, chromium: str, words: int, fit: bool
+) -> None:
+    """Else the hand-out, which ends after as many pages as there should be, loses its last ones."""
+    read(deck_builder, tmp_path, GOOD.replace("Say it", " ".join(["Say it"] * (words // 2))))
+    deck_builder.copy_assets(tmp_path / "assets")
+    if not fit:
+        with pytest.raises(SystemExit, match="the notes of slide 1 do not fit on their page"):
+            deck_builder.build(tmp_path / "99_trial.md", tmp_path)
+        return
+    page = deck_builder.build(tmp_path / "99_trial.md", tmp_path)
+    tab_size = {"width": deck_builder.WIDTH, "height": deck_builder.HEIGHT}
+    pages = []
+
+    def drawn(tab: Any) -> dict[str, Any]:
+        tab.wait_for_function("() => window.deckDrawn")
+        assert tab.evaluate(deck_builder.FIT_NOTES, deck_builder.SMALLEST_NOTES) == 0
+        pages.append(tab.locator(".pdf-page, .speaker-notes-pdf").count())
+        return {}
+
+    query = "?print-pdf&showNotes=separate-page"
+    [pdf] = deck_builder.print_pages([page], drawn, query, viewport=tab_size)
+    printed = len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes()))
+    assert [printed] == [count + 1 for count in pages]  # and an empty one
 
 
 def test_placeholders_are_resolved(deck_builder: ModuleType, tmp_path: Path) -> None:

@@ -371,8 +371,16 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copy(source, target)
 
 
-NOTES_TOO_LONG = """() => [...document.querySelectorAll('.speaker-notes-pdf')]
-    .findIndex(notes => notes.scrollHeight > notes.clientHeight + 2) + 1"""
+SMALLEST_NOTES = 15  # pixels of 720: about 10 points where a page is as wide as A4
+# Notes that do not fit on their page are set smaller; the number of the first that cannot, or 0.
+FIT_NOTES = """smallest => {
+    const room = document.querySelector('.pdf-page').clientHeight;
+    return [...document.querySelectorAll('.speaker-notes-pdf')].findIndex(notes => {
+        let size = parseFloat(getComputedStyle(notes).fontSize);
+        while (notes.scrollHeight > room && size > smallest) notes.style.fontSize = `${--size}px`;
+        return notes.scrollHeight > room;
+    }) + 1;
+}"""
 
 
 def write_pdf(page_file: Path) -> list[Path]:
@@ -380,7 +388,7 @@ def write_pdf(page_file: Path) -> list[Path]:
 
     def drawn(tab: Any) -> dict[str, Any]:
         tab.wait_for_function("() => window.deckDrawn")
-        if too_long := tab.evaluate(NOTES_TOO_LONG):
+        if too_long := tab.evaluate(FIT_NOTES, SMALLEST_NOTES):
             raise SystemExit(
                 f"{page_file.name}: the notes of slide {too_long} do not fit on their page of the "
                 "hand-out; shorten them, or the last page would be lost."

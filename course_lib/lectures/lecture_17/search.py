@@ -58,6 +58,7 @@ class Recipe:
     steps: int = 0
     batch_size: int = 64
     learning_rate: float = 0.0
+    every = 1  # of the tests' queries every so many-th is asked
 
     @property
     def corpus(self) -> str:
@@ -101,18 +102,19 @@ TRAINED = tuple(name for name, recipe in RECIPES.items() if recipe.steps)
 # ---------------------------------------------------------------- how well
 
 
-def ranks(scores: Tensor) -> tuple[Tensor, Tensor]:
+def ranks(scores: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Of query n's own document, n, in scores (Q, Q): how many score higher, and how many alike,
-    itself among them."""
-    own = scores.diagonal()[:, None]
+    itself among them. asked: the numbers of the queries that the rows are of, where not all."""
+    at = torch.arange(len(scores)) if asked is None else asked
+    own = scores.gather(1, at[:, None])
     return (scores > own).sum(dim=1), (scores == own).sum(dim=1)
 
 
-def ndcg(scores: Tensor, k: int = K) -> Tensor:
+def ndcg(scores: Tensor, k: int = K, asked: Tensor | None = None) -> Tensor:
     """nDCG@k of each query, (Q,): 1/log2(1 + rank) where its one document is among the first k;
     of documents that score alike, the mean over their orders."""
-    higher, alike = ranks(scores)
-    places = torch.arange(1, len(scores) + 1, dtype=torch.float64)
+    higher, alike = ranks(scores, asked)
+    places = torch.arange(1, scores.shape[1] + 1, dtype=torch.float64)
     gains = (1 / torch.log2(1 + places)).where(places <= k, 0)
     total = F.pad(gains.cumsum(0), (1, 0))
     return (total[higher + alike] - total[higher]) / alike
@@ -126,10 +128,12 @@ def shared_words(split: str) -> list[int]:
     return [len(set(query) & set(document)) for query, document in sides]
 
 
-def by_shared_words(scores: Tensor, split: str) -> dict[str, dict[str, float]]:
+def by_shared_words(
+    scores: Tensor, split: str, asked: Tensor | None = None
+) -> dict[str, dict[str, float]]:
     """nDCG@10 and the count of the queries that share so many words with their document."""
     counts = torch.tensor(shared_words(split)).clamp(max=len(SHARED) - 1)
-    values = ndcg(scores)
+    counts, values = counts if asked is None else counts[asked], ndcg(scores, asked=asked)
     return {
         name: {"ndcg": float(values[counts == n].mean()), "queries": int((counts == n).sum())}
         for n, name in enumerate(SHARED)
@@ -414,7 +418,7 @@ def outcome(recipe: Recipe, seed: int, splits: Sequence[str] = TESTS) -> dict[st
         if model is not None:
             scores_of = partial(recipe.scores, model)
         seconds = round(process_time() - began, 1)
-        result = measured(scores_of, recipe.corpus, splits)
+        result = measured(scores_of, recipe.corpus, splits, recipe.every)
         if isinstance(model, TokenTable):
             result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
         return {**result, "loss": last, "train_seconds": seconds,
@@ -426,7 +430,10 @@ def outcome(recipe: Recipe, seed: int, splits: Sequence[str] = TESTS) -> dict[st
 
 
 def measured(
-    scores_of: Callable[[str], Tensor], corpus: str = "", splits: Sequence[str] = TESTS
+    scores_of: Callable[[str], Tensor],
+    corpus: str = "",
+    splits: Sequence[str] = TESTS,
+    every: int = 1,
 ) -> dict[str, Any]:
     """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
     and by a mix whose weight is chosen on the pairs put aside."""
@@ -434,15 +441,19 @@ def measured(
     tried = {w: float(ndcg(weighted_mix(words, dev, w)).mean()) for w in WEIGHTS}
     weight = max(tried, key=lambda w: tried[w])
     for split in splits:
-        scores, words = scores_of(corpus + split), by_words(corpus + split)
-        higher, _ = ranks(scores)
+        asked = torch.arange(0, len(read(corpus + split)), every)
+        scores, words = (of(corpus + split)[asked] for of in (scores_of, by_words))
+        higher, _ = ranks(scores, asked)
+        mean = {
+            "ndcg": scores,
+            "fused": reciprocal_rank_fusion(words, scores),
+            "mix": weighted_mix(words, scores, weight),
+        }
         result[split] = {
-            "ndcg": float(ndcg(scores).mean()),
+            **{name: float(ndcg(of, asked=asked).mean()) for name, of in mean.items()},
             "mrr": float((1 / (1 + higher.double())).where(higher < K, 0).mean()),
             "recall": float((higher < K).double().mean()),
-            "by_shared": by_shared_words(scores, corpus + split),
-            "fused": float(ndcg(reciprocal_rank_fusion(words, scores)).mean()),
-            "mix": float(ndcg(weighted_mix(words, scores, weight)).mean()),
+            "by_shared": by_shared_words(scores, corpus + split, asked),
         }
     return {"dev": float(ndcg(dev).mean()), "weight": weight, **result}
 

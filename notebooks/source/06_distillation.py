@@ -426,7 +426,9 @@ curves_chart(
 
 # %% [markdown]
 # *Each line is a student. From random initialisation accuracy rises slowly at first: the plateau. The learning rate falls
-# to zero over a whole run, so a point on the way is not the end of a shorter run.*
+# to zero over a whole run, so a point on the way is not the end of a shorter run.* Without a network, always saying the
+# most frequent word has a masked-token accuracy of {{number:level(Unigram):.0%}}, and counting what stands between two
+# neighbours {{number:level(NeighbourCounts):.0%}}.
 #
 # - **The teacher's layers** help a lot in masked-token accuracy, {{number:past('triple loss')}} against
 #   {{number:past('fresh weights')}}, but not on the probe: {{number:past('triple loss', 'job_accuracy')}} and

@@ -31,10 +31,12 @@ from course_lib.teaching.claims import printed, settled, verdict
 from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
+from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.world import story_sequences
 from course_lib.train.distilling import DistillationPair
 from course_lib.train.flops import step_flops
 from course_lib.train.memory import activation_bytes
+from course_lib.train.metrics import evaluation_mask
 
 from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (
@@ -82,6 +84,14 @@ def past_curves() -> dict[str, list[list[tuple[float, float]]]]:
         name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in runs]
         for name, runs in past_plateau()["runs"].items()
     }
+
+
+@lru_cache(maxsize=2)
+def level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
+    """Masked-token accuracy of a rule that counts in the training stories, on new ones."""
+    of = prepare()
+    selected = evaluation_mask(of.heldout, of.world.special).selected
+    return float(rule(of.world.documents(of.stories)).accuracy(of.heldout, selected))
 
 
 def past(name: str, measure: str = "masked_accuracy") -> str:

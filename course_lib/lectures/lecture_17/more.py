@@ -58,11 +58,6 @@ class Trial(Recipe):
     def corpus(self) -> str:
         return self.task and f"{self.task} "
 
-    @property
-    def tried_on(self) -> tuple[str, ...]:
-        """Nothing more for a cross-encoder: to read all candidates takes longer than to train."""
-        return () if self.way == "cross" else super().tried_on
-
     def trained(self, seed: int) -> tuple[nn.Module, History]:
         if not self.negatives and self.way != "simcse":
             return train(self, seed)
@@ -78,13 +73,15 @@ class Trial(Recipe):
         )
 
 
+CROSS = "cross-encoder, the same third"
 TRIALS = {
-    "BM25": Trial("BM25", start="", every=THIRD),
-    "cross-encoder": Trial("cross", steps=300, batch_size=16, negatives=3, every=THIRD),
     "bi-encoder, hard negatives": Trial("mean", steps=120, negatives=1),
     "bi-encoder from course-modernbert": Trial("mean", start="course-modernbert", steps=120),
-    "MaxSim, trained": Trial("tokens", steps=120),
     "SimCSE": Trial("simcse", steps=120),
+    "BM25, a third of the queries": Trial("BM25", start="", every=THIRD),
+    # Its rate was the best of 1e-4, 3e-4 and 1e-3 after 300 steps: nDCG@10 .144, .178 and .126 on
+    # the pairs put aside.
+    CROSS: Trial("cross", steps=1_200, batch_size=16, negatives=3, every=THIRD, learning_rate=3e-4),
     "code: BM25": Trial("BM25", start="", task="code"),
     "code: MiniLM": Trial("mean", start="minilm", task="code"),
     "code: bi-encoder": Trial("mean", steps=120, task="code"),
@@ -217,7 +214,10 @@ def reranked(model: nn.Module, split: str, every: int = 1) -> Tensor:
 MORE = Experiment(
     "17_more",
     TRIALS,
-    {name: SEEDS if trial.steps else (0,) for name, trial in TRIALS.items()},
+    {
+        name: (SEEDS[:2] if name == CROSS else SEEDS) if trial.steps else (0,)
+        for name, trial in TRIALS.items()
+    },
     run=lambda trial, _, seed: one_run(trial, seed),
     more={"rates": RATES["encoder"]},
 )

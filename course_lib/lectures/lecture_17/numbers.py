@@ -11,12 +11,13 @@ from course_lib.teaching.results import stored
 
 from .search import PIECE, SHARED
 
-FILE = "17_search"
+FILE, FURTHER = "17_search", "17_more"
 
 
 def runs_of(name: str) -> list[dict[str, Any]]:
-    """A way's runs, one a seed."""
-    runs: list[dict[str, Any]] = stored(FILE)["runs"][name]
+    """The runs of a way to search, or of a further trial, one a seed."""
+    file = FILE if name in stored(FILE)["runs"] else FURTHER
+    runs: list[dict[str, Any]] = stored(file)["runs"][name]
     return runs
 
 

@@ -65,12 +65,6 @@ class Recipe:
         """What the names of its splits begin with: nothing, or "code "."""
         return ""
 
-    @property
-    def tried_on(self) -> tuple[str, ...]:
-        """What is searched while rates are chosen, beside the pairs put aside: all, so that the
-        best run need not be repeated."""
-        return TESTS
-
     def trained(self, seed: int) -> tuple[nn.Module, History]:
         """Its model, and its losses."""
         return train(self, seed)
@@ -387,7 +381,7 @@ def rates_tried(recipe: Recipe) -> dict[float, float]:
     """nDCG@10 on the pairs put aside by learning rate, seed 0; an end that is best is passed."""
 
     def score(rate: float) -> float:
-        return float(outcome(replace(recipe, learning_rate=rate), 0, recipe.tried_on)["dev"])
+        return float(outcome(replace(recipe, learning_rate=rate), 0)["dev"])
 
     tried = {rate: score(rate) for rate in RATES["table" if "table" in recipe.way else "encoder"]}
     while (best := max(tried, key=lambda rate: tried[rate])) in (min(tried), max(tried)):
@@ -404,7 +398,7 @@ def at_best(recipe: Recipe) -> Recipe:
     return replace(recipe, learning_rate=max(tried, key=lambda rate: tried[rate]))
 
 
-def outcome(recipe: Recipe, seed: int, splits: Sequence[str] = TESTS) -> dict[str, Any]:
+def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
     """A recipe trained, where it is, and searched with. Read from the cache if done before."""
 
     def run() -> dict[str, Any]:
@@ -418,31 +412,34 @@ def outcome(recipe: Recipe, seed: int, splits: Sequence[str] = TESTS) -> dict[st
         if model is not None:
             scores_of = partial(recipe.scores, model)
         seconds = round(process_time() - began, 1)
-        result = measured(scores_of, recipe.corpus, splits, recipe.every)
+        result = measured(scores_of, recipe.corpus, recipe.every)
         if isinstance(model, TokenTable):
             result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
         return {**result, "loss": last, "train_seconds": seconds,
                 "cpu_seconds": round(process_time() - began, 1)}  # fmt: skip
 
     texts = {split: read(recipe.corpus + split).hash for split in ("train", "dev", *TESTS)}
-    about = {"seed": seed, **asdict(recipe), "texts": texts, "splits": splits}
+    about = {"seed": seed, **asdict(recipe), "texts": texts}
     return kept(f"17-{recipe.way.replace(' ', '-')}-{seed}", about, MicroWorld.load(), run)
 
 
 def measured(
-    scores_of: Callable[[str], Tensor],
-    corpus: str = "",
-    splits: Sequence[str] = TESTS,
-    every: int = 1,
+    scores_of: Callable[[str], Tensor], corpus: str = "", every: int = 1
 ) -> dict[str, Any]:
     """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
     and by a mix whose weight is chosen on the pairs put aside."""
-    dev, words, result = scores_of(corpus + "dev"), by_words(corpus + "dev"), {}
-    tried = {w: float(ndcg(weighted_mix(words, dev, w)).mean()) for w in WEIGHTS}
-    weight = max(tried, key=lambda w: tried[w])
-    for split in splits:
-        asked = torch.arange(0, len(read(corpus + split)), every)
-        scores, words = (of(corpus + split)[asked] for of in (scores_of, by_words))
+
+    def of_split(split: str) -> tuple[Tensor, Tensor, Tensor]:
+        """The numbers of the queries that are asked, and their scores by the way and by words."""
+        asked, name = torch.arange(0, len(read(corpus + split)), every), corpus + split
+        return asked, scores_of(name)[asked], by_words(name)[asked]
+
+    asked, dev, words = of_split("dev")
+    tried = {w: float(ndcg(weighted_mix(words, dev, w), asked=asked).mean()) for w in WEIGHTS}
+    weight, result = max(tried, key=lambda w: tried[w]), {}
+    alone = float(ndcg(dev, asked=asked).mean())
+    for split in TESTS:
+        asked, scores, words = of_split(split)
         higher, _ = ranks(scores, asked)
         mean = {
             "ndcg": scores,
@@ -455,7 +452,7 @@ def measured(
             "recall": float((higher < K).double().mean()),
             "by_shared": by_shared_words(scores, corpus + split, asked),
         }
-    return {"dev": float(ndcg(dev).mean()), "weight": weight, **result}
+    return {"dev": alone, "weight": weight, **result}
 
 
 def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[pairs.Pairs]:
     split = pairs.slice_pairs("train")[:24]
     for module in (search, more):
         monkeypatch.setattr(module, "read", lambda _: split)
-    caches = (search.packed_sides, search.by_words, more.hard_negatives)
+    caches = (search.packed_sides, search.by_words, search.shared_words, more.hard_negatives)
     for cached in caches:
         cached.cache_clear()
     yield split
@@ -32,7 +32,7 @@ def test_hard_negatives_are_never_the_querys_own(few: pairs.Pairs):
     assert hard.shape == (24, 5) and not (hard == torch.arange(24)[:, None]).any()
 
 
-@pytest.mark.parametrize("name", ["cross-encoder", "bi-encoder, hard negatives", "SimCSE"])
+@pytest.mark.parametrize("name", [more.CROSS, "bi-encoder, hard negatives", "SimCSE"])
 def test_a_trial_learns_its_batch(name: str, few: pairs.Pairs):
     trial = replace(more.TRIALS[name], batch_size=12, learning_rate=1e-3)
     encoder = search.start_encoder(trial, 0)
@@ -49,13 +49,22 @@ def test_what_is_no_candidate_stays_below_in_bm25s_order(
     few: pairs.Pairs, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(more, "CANDIDATES", 3)
-    model = more.CrossEncoder(search.start_encoder(more.TRIALS["cross-encoder"], 0), 0).eval()
+    model = more.CrossEncoder(search.start_encoder(more.TRIALS[more.CROSS], 0), 0).eval()
     words, scores = search.by_words("train"), more.reranked(model, "train")
     for before, after in zip(words, scores, strict=True):
         best = set(before.topk(3).indices[before.topk(3).values > 0].tolist())
         others = [n for n in range(24) if n not in best]
         assert not best or min(after[n] for n in best) > max(after[n] for n in others)
         assert (after[others].argsort() == before[others].argsort()).all()
+
+
+def test_some_of_the_queries_are_measured_by_themselves(few: pairs.Pairs):
+    scores = torch.randn(24, 24, generator=torch.Generator().manual_seed(0))
+    whole, part = (search.measured(lambda _: scores, every=n) for n in (1, 3))
+    each = search.ndcg(scores)
+    assert whole["modules"]["ndcg"] == whole["dev"] == pytest.approx(float(each.mean()))
+    assert part["modules"]["ndcg"] == part["dev"] == pytest.approx(float(each[::3].mean()))
+    assert sum(of["queries"] for of in part["modules"]["by_shared"].values()) == 8
 
 
 def test_a_function_becomes_query_and_code():

@@ -14,6 +14,7 @@ from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
 from ..course import ORDER
+from ..more import TRIALS
 from ..numbers import figure, reached, runs_of, signed
 from ..search import RECIPES, SHARED, SIZES, TESTS
 
@@ -32,9 +33,22 @@ def ways_table() -> Html:
     return number_table(head, rows, "nDCG@10 by way to search")
 
 
+def trials_table() -> Html:
+    """The further trials, each group below what it is compared with: alone, and mixed with BM25."""
+    head = ["trial", "steps"]
+    head += [f"{split}: {what}" for split in TESTS for what in ("alone", "mix")]
+    known = {"BM25": RECIPES["BM25"], "bi-encoder": RECIPES["bi-encoder"]}
+    rows = [
+        [name, str(recipe.steps or "–"), *(_cell(name, split, what) for split in TESTS
+                                            for what in ("ndcg", "mix"))]
+        for name, recipe in {**known, **TRIALS}.items()
+    ]  # fmt: skip
+    return number_table(head, rows, "nDCG@10 of further trials")
+
+
 def _cell(name: str, split: str, what: str) -> str:
     """The mean, and the standard deviation where there are seeds."""
-    if what != "ndcg" and name == "BM25":
+    if what != "ndcg" and "BM25" in name:
         return "–"
     values = reached(name, split, what)
     spread = f" ± {figure(stdev(values))}" if len(values) > 1 else ""

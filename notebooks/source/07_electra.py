@@ -83,7 +83,7 @@ for before, gap, after in zip(text, masked, filled):
 #
 # Paper and code differ. The paper's discriminator gives P(*original*); that of the released code, and of this course,
 # P(*replaced*). So their logits differ in sign. And the paper masks every selected position, while the code leaves
-# {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement*: of its 9 draws
+# {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement* (one can come up twice): of its 9 draws
 # among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average; 15% of 64 would be
 # nearly 10. (If two draws hit one position, the code takes the mean of both ids, which can be a third word.) We select
 # each position once, as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
@@ -170,8 +170,8 @@ show(electra_encoder, generator_config, electra_from)
 #
 # Only sampled tokens pass. Sampling is not differentiable: no gradient flows back through it, so the generator's own
 # weights get none from the discriminator's loss. There is no adversarial training. The generator learns only masked
-# language modelling, as BERT does. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability
-# after the softmax.
+# language modelling, as BERT does. `sample_tokens` (in `kernels/sampling.py`) draws each word from the softmax's
+# probabilities.
 
 # %%
 from course_lib.family.electra import Electra
@@ -306,13 +306,13 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # {{number:look_at('replaced', -1)}} are replaced, because the words that it *samples* are correct at only
 # {{number:long_sampled_last}} of the gaps.
 #
-# For a fixed discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair still
+# A better generator replaces fewer tokens, and for a fixed discriminator they should be harder to detect. The shipped pair still
 # has a higher ROC-AUC: its discriminator has improved by more than its generator has made the task harder.
 #
 # ### What it learns: does this word fit?
 #
 # **ELECTRA can learn what it is trained for.** With a generator of half the width, its vectors reveal whether a repeated
-# word contradicts its story: a probe's accuracy is {{number:of_width('generator 1/2', 'repeated')}}, in every run. (With
+# word contradicts its story: a probe's accuracy is {{number:of_width('generator 1/2', 'repeated')}}, much the same in every run. (With
 # the quarter width of the shipped model, {{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} runs learn it;
 # see below.) A linear probe hardly finds this in BERT's vectors.
 #
@@ -346,8 +346,8 @@ print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.
 
 # %% [markdown]
 # Counting shows that repeated words require only a comparison: it is perfect on them. It is blind to facts, which
-# require knowing that this hero is a baker. ELECTRA's vectors contain much of both, although it was never trained on
-# swaps.
+# require knowing that this hero is a baker. ELECTRA's vectors contain much of both, although it was trained on
+# its generator's words, not on these swaps.
 #
 # ### From BERT to ELECTRA in five steps
 #
@@ -399,7 +399,7 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
 # {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; with
 # each at its own best rate, {{number:electra_behind}}.*
 #
-# The table shows the best rates and the results there. *ROC-AUC* is a discriminator's own task (chance level 50%); the
+# The table shows the best rates and the results there. *ROC-AUC* is a discriminator's task at all tokens (chance level 50%); the
 # section *Why did my run die?* below explains *vectors alike* and *collapsed at*. The baselines are random initialisation and the majority class.
 
 # %%
@@ -418,9 +418,9 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at that rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level in its own task at every rate.
+# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at its best rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails, as it does at this rate for all five. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level at every rate, but ROC-AUC ranks *all* tokens, and it was trained at the masked ones alone.
 # - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six give one answer to nearly every text: likeness alone misses dead runs. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
+# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: likeness alone misses dead runs. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
 # - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the
 #   five. No model's mean is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
 #   {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at
@@ -553,7 +553,7 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # |---|---|---|---|---|
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
-# In the paper three quarters of the gain come from "all tokens" (2.1 of 2.8 points), the rest from predicting "replaced
+# In the paper three quarters of the gain come with All-tokens MLM (2.1 of 2.8 points, Replace MLM's small gain included), the rest from predicting "replaced
 # or not" instead of "which word", which gains nothing at 15% of the tokens. (Table 1, below, has 85.1 for ELECTRA-base: do not trust a tenth.)
 #
 # ### Appendix: the generator, λ, and what was not tried
@@ -609,20 +609,20 @@ ablation_chart(
 # the discriminator, like a cloze and like RTD (repeated words). Each dot is a run.*
 #
 # **A generator of full width copies about half of the repeated words after as many steps.** It is also the only one with
-# two heads, so width and heads may both be the reason; nor did we train the narrow one for longer. Its
+# two heads, so width and heads may both be the reason; and we did not train the narrow one for longer. Its
 # accuracy on repeated words is {{number:of_width('generator 1', 'copies')}} (with half:
 # {{number:of_width('generator 1/2', 'copies')}}). In each seed
 # the following measures of the discriminator are higher than with a quarter:
 #
 # - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
-# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe (random initialisation: {{number:past_score('random initialisation', 'jobs')}}), {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling (random initialisation: {{number:past_random_mean}}). Neither is above random initialisation.
+# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe (random initialisation: {{number:past_score('random initialisation', 'jobs')}}), {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling (random initialisation: {{number:past_random_mean}}). In neither is ELECTRA above random initialisation.
 #
 # With [CLS] there is no gain ({{number:of_width('generator 1', 'tuned_[CLS]')}} and
 # {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves
 # ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds
 # differ). ELECTRA stays below BERT where BERT was ahead, and a step costs
 # {{number:generator_costs()['generator 1']:.1f}} times as much. But with half of the width or more no discriminator
-# stays on the plateau, as some did with the narrow generator.
+# stays on the plateau, as some did with the narrow generator (with so few runs this may be chance).
 #
 # The paper finds a quarter to a half best (Figure 3), but at other sizes: a quarter of ELECTRA-small is 64 wide and
 # twelve layers deep, here it is 32 wide and two deep. The generator's ability may matter more than its relative width.
@@ -690,8 +690,8 @@ for name in ("generator 1/4", "λ on the generator"):
 # One common explanation fails for the probes: "the last layer of a discriminator serves only a yes or no". Our probes
 # read the vectors of *all* layers, the embeddings included, so they can use what a lower layer contains.
 #
-# Predicting at all tokens alone does not help here: All-tokens MLM has {{number:slots('All-tokens MLM')}} and Replace
-# MLM {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
+# Predicting at all tokens alone does not help here: All-tokens MLM, at {{number:all_tokens_cost}}
+# times the FLOPs, has {{number:slots('All-tokens MLM')}} and Replace MLM {{number:slots('Replace MLM')}}.
 #
 # And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder
 # of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has

@@ -72,9 +72,9 @@ from course_lib.teaching import LiveLoss
 #    vocabulary?
 # 2. A classifier learns a task from English labels and is tested in a language with another script, another word
 #    order and no word in common. The encoder has read stories in both languages, but no translation. What is its
-#    accuracy, between chance ({{number:pair_majority}}) and English (nearly 100%)?
+#    accuracy, between the majority class ({{number:pair_majority}}) and English (nearly 100%)?
 # 3. Another model of the same size reads every sentence beside its translation into that far language (TLM). We look
-#    for the vector nearest to a sentence's own in the other language. How often is it the translation: 10%, 50%, 90%?
+#    for the vector nearest to a sentence's own in the other language (each language's mean is subtracted). How often is it the translation: 10%, 50%, 90%?
 
 # %%
 my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
@@ -84,7 +84,7 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 #
 # ### Who is read how often
 #
-# Suppose there are 900 sentences in one language and 100 in another. If we draw them evenly, nine of ten sentences
+# Suppose there are 900 sentences in one language and 100 in another. If every sentence is equally likely to be drawn, nine of ten
 # are in the first. Now raise both fractions to a power α below one and divide by the sum:
 #
 # | | large | small | sum |
@@ -140,8 +140,8 @@ centring_view()
 # ## Try it
 #
 # Build these pieces before the page shows them. The check names your mistake, `hint("10.1")` helps one step at a
-# time, and `reveal("10.1")` shows a solution. No later cell needs your answers. Three more exercises follow with
-# their subjects.
+# time, and `reveal("10.1")` shows a solution. No later cell needs your answers. Three more exercises follow where
+# their subjects come up.
 #
 # {{exercise:10.1}}
 
@@ -349,7 +349,7 @@ sizes_table()
 #
 # ### A world in four languages
 #
-# Real translations are free and noisy, and their overlap is unknown. So the course's micro-world (`MicroWorld`),
+# Real translations are loose and noisy, and do not say which word translates which. So the course's micro-world (`MicroWorld`),
 # whose grammar writes short stories and knows what each word means, also speaks other languages. **Norlish**
 # (invented) is close to English. It has the same script and names, related words like *drum*, *vrend* (friend) or
 # *ketel* (kettle) beside words of its own such as *kvern* (mill), the verb in second place, and adjectives after the
@@ -407,7 +407,7 @@ fertility_view()
 #
 # Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. With a
 # vocabulary that has no piece of a language, its fertility would be 1. So also count how many words become [UNK]
-# (here a few of the unseen Sumorian text, and none of the others).
+# (here a few in the unseen Sumorian text, and none in the other two).
 #
 # As α goes from 1 to 0, Sumorian words are cut less, and English ones more. A larger vocabulary helps both. This is
 # one reason for XLM-R's 250,002 rows.
@@ -472,8 +472,8 @@ for name, other in others.items():
         print(f"{name}, layer 2, head {head}\n{alignment_table(models[name], english, other, unseen[:20], head=head)}\n")
 
 # %% [markdown]
-# **The model has learned part of a Norlish dictionary: even one position away it attends to words that are spelled
-# differently about as often as to those spelled alike.** (At distance 0, attending to the same position would be enough.
+# **The model seems to have learned part of a Norlish dictionary: even one position away it attends to words that are spelled
+# differently at least as often as to those spelled alike.** (At distance 0, attending to the same position would be enough; at distance 1, to the same kind of word may be.
 # The table counts where the head's largest weight *within the translation* is.)
 #
 # If the translation has the same position, both heads nearly always attend to it. If it is one position away they
@@ -643,13 +643,13 @@ four_languages_chart()
 #   {{number:four_languages('topic', 'sumorian', 'mlm')}}, and {{number:four_languages('topic', 'sumorian', 'told')}}
 #   if the model is told the language. Always answering the most frequent topic gives
 #   {{number:four_majority}}, but a model that never read Sumorian has only
-#   {{number:four_languages('topic', 'sumorian', 'only')}}. So the told model is no better than that one, and the model
-#   that is not told is worse: its answers are systematically wrong. With TLM it is {{number:four_languages('topic', 'sumorian', 'tlm')}}.
+#   {{number:four_languages('topic', 'sumorian', 'only')}}. So the model with language embeddings is no better than that one, and the model
+#   without them is worse: its answers are systematically wrong. With TLM it is {{number:four_languages('topic', 'sumorian', 'tlm')}}.
 # - *Chinese, also far, with one token per character*: {{number:four_languages('topic', 'chinese', 'told')}} without
 #   and {{number:four_languages('topic', 'chinese', 'tlm')}} with TLM, and the seeds are far apart. A Chinese word is
 #   several tokens, a word of the others is one; we did not try more steps.
-# - *Texts before words*: TLM raises the kinds of Sumorian words only from
-#   {{number:four_languages('slots', 'sumorian', 'told')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}};
+# - *Texts before words*: TLM raises the accuracy on kinds of Sumorian words only from
+#   {{number:four_languages('slots', 'sumorian', 'told')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}} (MLM without language embeddings is between them);
 #   Chinese ones stay at the majority class ({{number:four_languages('slots', 'chinese', 'tlm')}}). Perhaps one aligned word of the text is
 #   enough for a topic; for a kind it must be this word.
 # - *A close language is a poor test*: shared spellings alone, without an encoder, give
@@ -772,7 +772,7 @@ curse_table()
 #   {{number:shared_model('10_curse', 'masked 0', '4 languages, 32 wide')}}. This looks like the curse.
 # - *Or is it reading?* Each of four languages gets a quarter of the steps. English *alone*, with a quarter of the
 #   steps, has {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide, a quarter of the steps')}}. So at
-#   equal reading three other languages cost nothing, and even helped.
+#   equal reading three other languages cost nothing, and even helped (one, respelled English, has the same grammar).
 # - *Width 96*: {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide')}} alone,
 #   {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With this width nothing
 #   is lost. The paper, too, widened its models.
@@ -848,7 +848,7 @@ vocabulary_chart()
 # them (one seed), about as many as spelling ({{number:without_network('real', 'spelling')}}). Counting pieces finds
 # {{number:without_network('real', 'counts')}}.**
 #
-# Two searches without a network serve as baselines. *Spelling* counts character sequences, because digits, names and
+# The last two are our baselines, searches without a network. *Spelling* counts character sequences, because digits, names and
 # commands are the same everywhere. *Counts* learns from the training pairs which pieces occur together (latent
 # semantic indexing).
 
@@ -871,11 +871,11 @@ retrieval_chart()
 #   there.
 # - *Twice the steps*, one seed of MLM + TLM ({{number:percent([first_seed('MLM + TLM')])}} at 6,000 steps):
 #   {{number:real_retrieval('tried', 'twice the steps')}}, about level with spelling. We did
-#   not run MLM alone for as long, or two more seeds. With a third of the vocabulary it is
+#   not run MLM alone for as long, or two more seeds. After 6,000 steps with a third of the vocabulary it is
 #   {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the
 #   {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are then short enough).
-# - The longer run is ahead already at step 6,000 (same seed), because its learning rate falls more
-#   slowly. So the shorter training, with its faster schedule, was one cause. A gap remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
+# - The longer run is ahead already at step 6,000. Up to there only its learning rate differs, which falls more
+#   slowly. So in this one seed the faster schedule was one cause. A gap remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
 #   learns more than this network trained from random initialisation. If you have a few thousand pairs and no
 #   multilingual model, count first.
 # - After 6,000 steps the *upper* layers (in the table) are no better than the embeddings: that model seems to compare
@@ -937,16 +937,16 @@ retrieval_chart("seven")
 # language's own labels, and 89.43 with all of them in one model. English loses little: on six tasks of GLUE XLM-R
 # large has 91.8, and RoBERTa (English only) 92.8.
 #
-# This is mBERT by language. The first row is uncased, with English labels; the second is cased, with training texts
-# translated into the language:
+# This is the uncased mBERT by language, first trained on English texts, then on those texts translated into the
+# language:
 #
 # | | en | zh | es | de | ar | ur |
 # |---|---|---|---|---|---|---|
-# | English labels | 81.4 | 63.8 | 74.3 | 70.5 | 62.1 | 58.3 |
-# | translated texts | 81.9 | 76.6 | 77.8 | 75.9 | 70.7 | 61.6 |
+# | English texts | 81.4 | 63.8 | 74.3 | 70.5 | 62.1 | 58.3 |
+# | translated texts | 81.4 | 74.2 | 77.3 | 75.2 | 70.5 | 61.7 |
 #
-# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with the second row, Urdu and
-# Spanish lose least: even translated texts do not help Urdu much, perhaps because little Urdu was read. Several
+# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with the second row, Spanish and
+# Urdu lose least: even translated texts do not help Urdu much, perhaps because little Urdu was read. Several
 # things change along this row at once: the script, the word order, how words are built (*morphology*), and the size
 # of the Wikipedia. (Pires, Schlinger and Garrette (2019) separated them. Transfer works across scripts, so it does
 # not need shared pieces; it is best between languages of similar order. The model can handle text that mixes two
@@ -960,7 +960,7 @@ retrieval_chart("seven")
 # | XLM, MLM | 71.5 | 83.2 | 64.6 | 63.4 |
 # | XLM, MLM and TLM | 75.1 | 85.0 | 68.4 | 67.3 |
 #
-# The gain is 3.6 points on average, and is larger where there is less text. Later XLM-R's authors found that XLM's
+# The gain is 3.6 points on average, half of that in English, a little more in Swahili and Urdu. Later XLM-R's authors found that XLM's
 # model *without* translations had been stopped too early, when its perplexity no longer fell. When they trained on,
 # in their own program, 71.3 became more than 75: as good as with TLM. (In their table 71.3 is the XLM of 100
 # languages, not the 71.5 above.)

@@ -94,8 +94,8 @@ my_guesses = {"pieces": ..., "general words left": ..., "chapter": ...}
 #
 # ### A rate for every layer
 #
-# In FinBERT's code, layers near the input learn more slowly. Number the layers *i* = 0 … *L* − 1 from the input. The
-# learning rate of layer *i* is divided by 1.2^(L − i). With four layers and a rate of 1, the rates are 0.83 at the
+# In FinBERT's code, layers near the input learn more slowly. Number the layers *i* = 0 … *L* − 1 from the input. Layer *i*
+# has the full rate divided by 1.2^(L − i). With four layers and a rate of 1, the rates are 0.83 at the
 # top, then 0.69, 0.58, 0.48.
 #
 # ## Try it
@@ -344,7 +344,7 @@ words_table()
 # runs below). ② concerns the domain's 2,000 most frequent words. ③ is the mean. Read: the fraction of the held-out
 # text's 8-grams (eight words in a row) that occur in the training text, if we split by family or at random.*
 #
-# - **① depends on the model you have.** With bert-base's vocabulary only medicine is cut much more:
+# - **① depends on the model you have.** With bert-base's vocabulary only medicine is cut much more than general text:
 #   {{number:fertility('medicine', 'bert-base')}} pieces per word, general text
 #   {{number:fertility('general', 'bert-base')}}, law {{number:fertility('law', 'bert-base')}}, finance
 #   {{number:fertility('finance', 'bert-base')}}. In law a new vocabulary would save almost nothing.
@@ -394,7 +394,7 @@ else:
 # %% [markdown]
 # *The curve: the MLM loss on diagnoses, in nats.*
 #
-# After eighty steps the model has begun to forget general words. (It starts at
+# After eighty steps the model has already forgotten many general words. (It starts at
 # {{number:way('general', GENERAL, '11_law')}} here, and at {{number:way('general', 'as it is')}} in the stored runs
 # on diagnoses below, which were measured on other sentences.)
 #
@@ -406,7 +406,7 @@ else:
 #
 # ### Four ways, at equal FLOPs
 #
-# **A model that reads on learns the domain's words quickly. At equal FLOPs, a model started afresh reaches about
+# **A model that reads on learns the domain's words quickly. At equal FLOPs and one learning rate, a model started afresh reaches about
 # a third of its accuracy.**
 #
 # We use course-bert (4 layers, width 256) and {{number:in_letters(len(ways('general')[CONTINUED]))}} seeds. The
@@ -424,13 +424,14 @@ else:
 ways_table()
 
 # %% [markdown]
-# *A step costs more if its 32 positions are better filled. The output layer costs little, so half the pieces save
+# *A step costs more if more of its 32 positions hold words instead of padding. The output layer costs little, so half the pieces save
 # little. FLOPs are counted on five batches. In the mixed recipe one of them is general text, which costs less; so it has
 # {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps instead of {{number:budget}}.*
 #
 # **This page uses one rule.** One way is *better* than another if it is better with every seed, and on average by
 # more than the larger of the two standard deviations over the seeds. Otherwise the comparison is *not settled*. The
-# rule covers only the seeds; a small test set adds uncertainty of its own.
+# rule covers only the seeds; a small test set adds uncertainty of its own. And with three seeds it settles about one in
+# six comparisons of two equal ways (lecture 13), so a few verdicts below may be chance.
 
 # %%
 hidden_words_chart()
@@ -483,7 +484,7 @@ forgetting_chart()
 # rates, the model that has read on 1e-3. The first column is the chapter task, which comes next; there the general
 # model uses the best of three. The runs of this section use bfloat16; the
 # other charts use float32. Two controls are missing: random initialisation, and a baseline that counts pairs of
-# neighbouring words. So the task shows that reading on is better than not reading on, not how much of the score needs
+# neighbouring words. So with 500 labels the task shows that reading on is better than not reading on, not how much of the score needs
 # pre-training at all.
 
 # %%
@@ -545,8 +546,8 @@ print(f"bag of words: {in_words(labelled('chapters')['bag of words'])}")
 # **We keep one early chart as a lesson.** We first compared all ways at 3e-4, and none was clearly better than a bag
 # of words ({{number:bag_chapters}}). It looked like BERT's failure, but our learning rate was too low: with 1e-3 the
 # general model rises from {{number:labelled_at('chapters', GENERAL, 3e-4)}} to
-# {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate, which was too
-# low at least for the general model, not to see how good they can be.
+# {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate, not to see how good
+# they can be: that rate was too low, at least for the general model.
 
 # %%
 tasks_chart()
@@ -567,7 +568,7 @@ differences_table()
 # - *Chapters*: at 3e-4 reading on is better, {{number:way('chapters', 'as it is')}} →
 #   {{number:way('chapters', 'continued')}}. At 1e-3 it has {{number:labelled_at('chapters', CONTINUED)}} against
 #   {{number:labelled_at('chapters', GENERAL)}}: {{number:against('chapters', CONTINUED, GENERAL)}}. Compared with a
-#   bag of words: {{number:against('chapters', CONTINUED, BAG)}}, but narrowly. Whether added or replaced rows are
+#   bag of words: {{number:against('chapters', CONTINUED, BAG)}}, but only just: the difference is hardly above the standard deviation. Whether added or replaced rows are
 #   better still is not settled.
 # - *Added words*: rows added are better than *as it is*. For reading on alone it is not settled. (We tried only
 #   3e-4.)
@@ -578,7 +579,7 @@ differences_table()
 #   {{number:on_the_way('drawn', 1, 'medicine')}} on diagnoses. At the end means keep slightly more of the general
 #   words; everything else is not settled.
 # - **What we do not understand**: after {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses the
-#   model started afresh has only {{number:way('chapters', 'own vocabulary, afresh')}}. We did not examine why
+#   model started afresh has only {{number:way('chapters', 'own vocabulary, afresh')}} on chapters, below random initialisation. We did not examine why
 #   pre-training *hurts* on the plateau.
 #
 # ### Law: a small mismatch
@@ -603,7 +604,7 @@ law_chart()
 #   {{number:way('licences', 'rows replaced, means', '11_law')}}; random initialisation
 #   {{number:way('licences', 'random initialisation', '11_law')}}. **This failed**: no way is better than a bag of
 #   words, {{number:percent(stored('11_law')['without_encoder']['licences'])}}, or than random initialisation. Perhaps
-#   the labels are too few; we did not try more.
+#   the labels are too few, or the rate, again 3e-4, is too low; we tried neither more nor higher.
 #
 # ### The switches
 #
@@ -659,7 +660,7 @@ for measure, label in (("score", "all"), ("plain", "the plain half"), ("hedged",
 # - *The plain half*: course-bert {{number:news_of('course-bert', 'plain')}}, MiniLM
 #   {{number:news_of('MiniLM', 'plain')}}.
 # - *The hedged half stays near chance*: {{number:news_of('course-bert', 'hedged')}} and
-#   {{number:news_of('MiniLM', 'hedged')}}. Here ninety labels do not teach that *smaller than feared* makes a loss
+#   {{number:news_of('MiniLM', 'hedged')}}. Nothing here shows that ninety labels teach that *smaller than feared* makes a loss
 #   good news. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
 # - *Not tested*: *numbers*, and *time* (last year's good news may not be good today). FinBERT's score, P(positive) −
 #   P(negative), places *no news* between the two.

@@ -73,13 +73,13 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 #
 # ### What leaving early saves
 #
-# A model has four layers and gets a hundred texts. Of these 50 leave after the first layer, 20 after the second and 10 after the third; 20 stay to the end.
+# A model has four layers and gets a hundred texts. Of these, 50 leave after the first layer, 20 after the second and 10 after the third; 20 stay to the end.
 #
 # (50 · 1 + 20 · 2 + 10 · 3 + 20 · 4) / 100 = **2.0 layers** per text, half of the work. Each exit on the way costs a little, so slightly less than half is saved.
 #
 # ### A norm that costs nothing
 #
-# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (Of a block's eight norms only the two in the bottlenecks follow a dense layer; the six after residual sums remain, at one multiplication and one addition per number.)
+# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (Of a block's eight norms only the two in the input bottlenecks, explained below, follow a dense layer; the six after residual sums remain, at one multiplication and one addition per number.)
 #
 # ### A weight in eight bits
 #
@@ -237,7 +237,7 @@ def my_int8(weight):
 check("12.6", my_int8)
 
 # %% [markdown]
-# torch does this for all dense layers of a model, but with one scale per matrix. It also rounds a layer's inputs as they arrive (**dynamic quantisation**). The first function below does that; the second exports a model to **ONNX**, a file format that other runtimes execute. Often both are combined: in ONNX *with* int8 the embedding matrix is rounded as well, so the file shrinks to about a quarter.
+# torch does this for all dense layers of a model, but with one scale per matrix. (A decoder tied to the embeddings gets an int8 copy of its own, with torch and torchao: a small masked language model can become *larger*. Leave its decoder out.) It also rounds a layer's inputs as they arrive (**dynamic quantisation**). The first function below does that; the second exports a model to **ONNX**, a file format that other runtimes execute. Often both are combined: in ONNX *with* int8 the embedding matrix is rounded as well, so the file shrinks to about a quarter.
 
 # %%
 show(serving.in_int8, serving.in_onnx_runtime)
@@ -338,7 +338,7 @@ for speed in (0.0, 0.3, 0.6, 1.0):
 #
 # ### Where early exit pays
 #
-# Early exit needs texts that differ in the depth they need. Here are some. From each of eight places one road leads to another place. The question: where are you after one road, after two, after three? Every second text takes one road.
+# Early exit needs texts that differ in the depth they need. Here are some. From each of eight places one road leads to another place. The question: where are you after one road, after two, after three? Half of the texts take one road, a quarter two, a quarter three.
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_12 import roads
@@ -354,7 +354,7 @@ for n in range(len(texts)):
 roads_table()
 
 # %% [markdown]
-# *Accuracy on {{number:stored(results.ROADS)['texts']['test']:,}} new texts: mean over {{number:len(results.runs_of('joint', results.ROADS))}} seeds, and the worst seed in brackets. First the exits of a four-layer and of a two-layer model, in each of which all exits were trained jointly; then the last exit of one layer and of two, trained alone, at the better of two learning rates (chosen on these texts; the jointly trained models had one rate each). All but the four-layer model had twice the steps. A uniform guess among the seven places other than the start is correct in {{number:1 / 7:.1%}}.*
+# *Accuracy on {{number:stored(results.ROADS)['texts']['test']:,}} new texts: mean over {{number:len(results.runs_of('joint', results.ROADS))}} seeds, and the worst seed in brackets. First the exits of a four-layer and of a two-layer model, in each of which all exits were trained jointly; then models of one layer and of two, with one exit trained alone, at the better of two learning rates (chosen on these texts; the jointly trained models had one rate each). All but the four-layer model had twice the steps. A uniform guess among the seven places other than the start is correct in {{number:1 / 7:.1%}}.*
 
 # %%
 roads_chart()
@@ -395,7 +395,7 @@ exits_chart("pairs")
 # - With the largest probability as the rule, no threshold does the same. On the uncertain texts the first exit's best class has a median probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers reaches {{number:last('pairs: fixed depth 2')}}. (None of these models has converged: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
-# So on the sections we see no gain over a fixed depth. The pairs cannot tell, because the models compared stop at the same accuracy. On the roads early exit gains; those texts differ in the depth they need, but their exits were also trained differently. FastBERT's paper, too, finds early exit better than a fixed depth, on book reviews (two layers {{number:printed('fastbert')['ablation']['two_layers']}}, early exit {{number:printed('fastbert')['ablation']['full']}}).
+# So on the sections we see no gain over a fixed depth. The pairs cannot tell, because the models compared stop at the same accuracy. On the roads early exit gains; those texts differ in the depth they need, but their exits were also trained differently. FastBERT's paper, too, finds early exit better than a fixed depth, on book reviews (all texts at two layers of FastBERT {{number:printed('fastbert')['ablation']['two_layers']}}, early exit {{number:printed('fastbert')['ablation']['full']}}).
 #
 # ### How the exits learn, compared
 
@@ -423,7 +423,7 @@ for batch_size in (1, 32):
         print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
 
 # %% [markdown]
-# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs, because texts that have left are no longer computed. (These are means per text: a batch is finished only when its hardest text is.)
+# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs: an exit's fixed cost is spread over many texts (compare the rows of speed 0). (These are means per text: a batch is finished only when its hardest text is.)
 #
 # ### MobileBERT in miniature
 #
@@ -438,16 +438,16 @@ strategies_chart()
 # With {{number:len(stored(MOBILE)['runs']['labels'])}} seeds:
 #
 # - *Alone*, a thin student reaches {{number:student('labels')}}. If only its embeddings and its masked-word head start as the **teacher's**, it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
-# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. At four layers progressive is not the best strategy (the paper's model has 24).
+# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. With four layers and these steps progressive is not the best strategy (the paper's model has 24).
 # - The *bug* in the authors' code has no visible cost: {{number:student('progressive, the slip')}}.
 # - With progressive transfer, *NoNorm with ReLU costs accuracy* against LayerNorm with GELU: {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. Without a teacher the seeds overlap ({{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}}). We changed both at once, so we cannot say which of the two is responsible. The paper finds the same: it chose them for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
 # - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, and with the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than the teacher's embeddings and head alone in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not. (The teacher itself reaches {{number:percent([stored(MOBILE)['teacher']['job_accuracy']])}}, so a higher number here does not mean that more was taken over from it.)
 #
-# (A step with a teacher costs about three times the FLOPs of one without, so equal steps are not equal FLOPs.)
+# (A step with a teacher costs about three times the FLOPs of one without, so equal steps are not equal FLOPs; we did not compare at equal FLOPs.)
 #
 # ### What users do today
 #
-# We serve the same task and the same texts in every way. Accuracy is the mean of {{number:len(results.runs_of(MAIN))}} seeds; times were measured once, on an otherwise idle machine ({{number:where_measured(stored('12_serving_times')['machine'])}}).
+# We serve the same task and the same texts in each of several ways. Accuracy is the mean of {{number:len(results.runs_of(MAIN))}} seeds; times were measured once, on an otherwise idle machine ({{number:where_measured(stored('12_serving_times')['machine'])}}).
 
 # %%
 serving_table()
@@ -468,7 +468,7 @@ flops_and_time_chart()
 # %% [markdown]
 # *Each dot is a way to serve. If FLOPs were time, all dots would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only distinguish the dots.*
 #
-# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. Eight thin layers mean many small matrix products, and each call takes time of its own. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count arithmetic; time also includes calls and waiting for memory (lecture 14).
+# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. Its eight thin layers mean many small matrix products, and each call takes time of its own. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count arithmetic; time also includes calls and waiting for memory (lecture 14).
 #
 # ### Who reads what we save
 #
@@ -503,7 +503,7 @@ print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 
 # %% [markdown]
-# The ratio of torch's int8 settles the third guess; the last row is int8 in ONNX Runtime. The gain depends on the processor: those with 8-bit instructions (VNNI, AMX, Arm's dot products) gain much, others little. The same is true of bfloat16. The gain also depends on the width. In the table above int8 was {{number:int8_times}} times as fast on course-bert, whose matrix products are smaller, so more of the time goes elsewhere.
+# The ratio of torch's int8 settles the third guess; the last row is int8 in ONNX Runtime. The gain depends on the processor: those with 8-bit instructions (VNNI, AMX, Arm's dot products) gain much, others little. The same is true of bfloat16. The gain may also depend on the width. In the table above int8 was {{number:int8_times}} times as fast on course-bert, whose matrix products are smaller, so more of the time may go elsewhere.
 #
 # ### Which one? A budget decides
 
@@ -534,7 +534,7 @@ for load in (0.5, 1.5):  # of what the model can do, one by one
         print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
 
 # %% [markdown]
-# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text. Batches keep up only if a batch of 16 takes less than two thirds of the time of 16 single texts; with texts of similar length that is easier, because little padding is computed. See in your output which policies keep up. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
+# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text. Batches keep up only if a batch of 16 takes less than two thirds of the time of 16 single texts; with texts of similar length that is easier, because little padding is computed. See in your output which policies keep up. Waiting 20 ms to fill a batch costs latency, in our run at both loads; at high load batches form without it. This is the simulation:
 
 # %%
 show(serve)

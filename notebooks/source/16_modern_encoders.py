@@ -54,7 +54,7 @@ from course_lib.teaching.numbers import number
 #
 # 1. With rotary positions, a query is at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
 # 2. A model was trained on texts of {{number:LENGTH}} tokens. Now a story has padding before it, so that it begins at position 448. What masked-token accuracy is left with learned positions, and what with rotary ones?
-# 3. No biases, pre-norm, rotary positions, a gate, local layers, 30% masked: which change gains most, at equal FLOPs? (The table below explains them.)
+# 3. No segments and no biases, pre-norm, rotary positions, a gate, local layers, 30% masked: which change gains most, at equal FLOPs? (The table below explains them.)
 
 # %%
 my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
@@ -101,7 +101,7 @@ then_and_now_drawing()
 #
 # Query at 1, key at 2: (0, 1) · (−1, 0) = **0**. Query at 2, key at 3: (−1, 0) · (0, −1) = **0**. At distance 1 the product is 0 everywhere. At distance 2 it is (1, 0) · (−1, 0) = **−1**, for positions 0 and 2 as for 1 and 3.
 #
-# A head of 64 features is 32 such points, each with its own angle per position, from 1 radian down to nearly nothing. A larger *base* slows down all but the first. Fast points distinguish neighbours, slow ones distinguish far from near. Nothing is added to the states, and nothing is learned.
+# A head of 64 features is 32 such points, each with its own angle per position, from 1 radian down to nearly nothing: pair i has *base*^(−2i/64). So a larger base slows down all but the first. Fast points distinguish neighbours, slow ones distinguish far from near. Nothing is added to the states, and nothing is learned.
 #
 # ### A gate
 #
@@ -388,7 +388,7 @@ for attempt in (
 #
 # ### A trap in transformers
 #
-# A mask hides padding by *adding* the most negative number of the format to the scores. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. That number of float64 does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is not used. But in the next layer its key is nan, and so is every query's score with it. Adding the mask does not change that, and the softmax spreads it over the whole row. Four conditions must meet: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
+# A mask hides padding by *adding* the most negative number of the format to the scores. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. float64's most negative number does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is not used. But in the next layer its key is nan, and so is every query's score with it. Adding the mask does not change that, and the softmax spreads it over the whole row. Four conditions must hold at once: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -405,9 +405,9 @@ for name, each in models.items():
 # %% [markdown]
 # In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores.
 #
-# Padding has a second trap. Where hidden scores get the smallest finite number, as here, a row that sees no key at all gets the mean of all values in the forward pass. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
+# Padding has a second trap. Where hidden scores get the most negative finite number, as in ours, a row that sees no key at all gets the mean of all values in the forward pass. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
 #
-# If you load such models with transformers, know three more traps. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
+# If you load such models with transformers, watch for three more traps. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
 #
 # ## Measure it
 #
@@ -430,7 +430,7 @@ ladder_table()
 # - The whole ladder: accuracy rises from BERT's {{number:right('BERT')}} to **{{number:right('30% masked')}}** at the top, {{number:gained(LAST, 'BERT')}}.
 # - Without segments and biases: {{number:gained('no segments, no biases', 'BERT')}}. One rung cannot tell which of the two is responsible. Pre-norm: {{number:gained('pre-norm', 'no segments, no biases')}}, at four layers.
 # - **RoPE**: {{number:gained('RoPE', 'pre-norm')}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:in_points(half_way('RoPE'), half_way('pre-norm'))}}: {{number:percent(half_way('RoPE'))}} against {{number:percent(half_way('pre-norm'))}}. See the curves below.
-# - **A change's worth depends on the model.** In every seed RoPE adds more to BERT, as its only change, than to the pre-norm rung. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top. In two seeds of three that exceeds the rung "RoPE", which stands two rungs higher. So "what is RoPE worth?" has no single answer.
+# - **A change's worth depends on the model.** In every seed RoPE adds more to BERT, as its only change, than to the pre-norm rung. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top. In two seeds of three that exceeds the rung "RoPE", which has two more changes. So "what is RoPE worth?" has no single answer.
 # - GeGLU: {{number:gained('GeGLU', 'RoPE')}}; as BERT's only change {{number:alone_geglu}}.
 # - Local layers: {{number:gained('local layers', 'GeGLU')}}. A story has some fifty tokens and the window is 32, so this says little about long texts. (At this length our code computes local layers whole, so they save no FLOPs.)
 # - 30% masked: {{number:gained('30% masked', 'local layers')}}, in only {{number:runs_of(LAST)[0]['steps']}} steps, since each costs more.
@@ -477,7 +477,7 @@ ladder_2026_table()
 # %% [markdown]
 # *First row: the ladder's top. FLOPs per step, BERT = 1; steps for equal FLOPs; masked-token accuracy, mean and each seed. Times are missing because the machine was busy.*
 #
-# RMSNorm gives {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the single seeds first: within a row they differ by four to nine points. These changes were not made for accuracy in four layers of width 128. RMSNorm skips the mean; SiLU is a cheaper curve than GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
+# RMSNorm gives {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against the ladder top's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the single seeds first: within a row they differ by four to nine points. These changes were not made for accuracy in four layers of width 128. RMSNorm skips the mean; SiLU is a cheaper curve than GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
 #
 # ### A checkpoint of each kind
 #
@@ -492,7 +492,7 @@ checkpoint_curves()
 # %% [markdown]
 # *Masked-token accuracy on held-out text over the training, with 15% of the tokens replaced by [MASK] for both; one run each.*
 #
-# They reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text and at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, but the ladder's rungs on the same text agree.
+# They reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text and at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, both at one learning rate, but the ladder's rungs on the same text agree.
 #
 # Both models fill blanks in sentences that were written before either was trained:
 
@@ -512,7 +512,7 @@ for blank in english.blanks():
 print("\nthe writer's word comes first:", right, "of", len(english.blanks()))
 
 # %% [markdown]
-# (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in others they repeat a word of the sentence.
+# (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same one; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in others they repeat a word of the sentence.
 #
 # Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the better of two learning rates:
 
@@ -547,7 +547,7 @@ longer_chart("further_back")
 # %% [markdown]
 # *Masked-token accuracy by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with only global layers ("GeGLU"), and the next one, with local layers.*
 #
-# With RoPE nothing changes at all: {{number:back_rope}} at both ends. With learned positions accuracy falls to {{number:back_learned}}, less than the 10% of predicting one token everywhere: untrained position embeddings mislead the model. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
+# With RoPE nothing changes at all: {{number:back_rope}} at both ends. With learned positions accuracy falls to {{number:back_learned}}, less than the 10% of predicting one token everywhere: untrained position embeddings seem to mislead the model. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
 #
 # Now we test texts that *are* longer: several stories one after another.
 
@@ -557,7 +557,7 @@ longer_chart()
 # %% [markdown]
 # *Masked-token accuracy by length; training used 64. At 256 tokens: learned {{number:accuracy_at('pre-norm', 'longer', 256)}}, RoPE {{number:accuracy_at('GeGLU', 'longer', 256)}}, with local layers {{number:accuracy_at('local layers', 'longer', 256)}}. At 512: {{number:accuracy_at('pre-norm', 'longer', 512)}}, {{number:accuracy_at('GeGLU', 'longer', 512)}}, {{number:accuracy_at('local layers', 'longer', 512)}}.*
 #
-# RoPE alone does not solve this. Likely reasons are that distances above 64 are new to the model, and that a softmax over 512 keys spreads its weights more thinly than ever in training. The surprise is the **local layers**, which are better in every seed. However long the text is, they never see more than their window, so only the global layers meet something new.
+# RoPE alone does not solve this. Likely reasons are that distances above 64 are new to the model, and that a softmax over 512 keys spreads its weights more thinly than ever in training. The surprise is the **local layers**, which are better in every seed. However long the text is, they never see more than their window; probably that is why: only the global layers meet something new.
 #
 # Still, these models lose much. A model for long texts should be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they rotate more slowly.
 #

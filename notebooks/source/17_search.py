@@ -299,6 +299,25 @@ def my_mix(first, second, weight):
 check("17.5", my_mix)
 
 # %% [markdown]
+# ### What else might help
+#
+# These are the next things to try, with the same learning rates, weights and seeds as above:
+#
+# - **Hard negatives**: each step also compares every query with one of BM25's twenty best wrong documents.
+# - **A newer start**: course-modernbert instead of course-bert.
+# - **SimCSE** (Gao et al. 2021) needs no queries: a document is encoded twice, with different dropout, and must find itself.
+# - **A cross-encoder** reads a query and a document together, as one input, and puts BM25's first {{number:CANDIDATES}} documents in a new order. It is slow, {{number:cross_seconds():.1f}} seconds of one core per query, so only every third query is asked; it has two seeds.
+# - **Code** is another task: the query is the first sentence of a function's docstring, the document its code, without the docstring.
+
+# %%
+trials_table()
+
+# %% [markdown]
+# *As above: nDCG@10, alone and mixed with BM25. The first two rows repeat the table above; the row "BM25, a third of the queries" belongs to the cross-encoder.*
+#
+# TRIALS
+#
+# %% [markdown]
 # ### Shorter vectors
 #
 # A vector's first numbers can be trained to be useful by themselves. In *Matryoshka* training the loss is the sum of the losses for the first 16, 32, 64 … numbers.
@@ -383,11 +402,12 @@ for what, attempt in wrong.items():
         print(f"{what}: {error}")
 
 # %% [markdown]
-# Three traps raise no error:
+# Four traps raise no error:
 #
 # - *Half a batch has a smaller loss.* Negatives stay within a part, so losses and gradients of parts do not add up.
 # - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest product. Ours is masked.
 # - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
+# - *Mined negatives can be old, or the query itself.* With a `cache_folder`, `mine_hard_negatives` of sentence-transformers 6.2.0 goes on using the vectors from before your training. And if your pairs come in both orders, each query's best "negative" is the query.
 #
 # ## What they claim, what you measured
 #
@@ -399,7 +419,7 @@ claims_table("17")
 # %% [markdown]
 # ## More exercises
 #
-# To go further, train a **cross-encoder**. `finetune` a classifier on correct pairs and on BM25's best wrong ones (*hard negatives*), and let it rerank BM25's first twenty. (`from course_lib import finetune`; `hard_negatives` is in `course_lib.lectures.lecture_17.more`; the packages' pairs are `pairs("packages")` from `course_lib.lectures.lecture_17.pairs`.) What does it gain on unseen packages, and what does a query cost? Or start from `course-modernbert` and compare at equal FLOPs.
+# To go further, make the **cross-encoder** better: start from `course-modernbert`, train it longer, or let it learn from random wrong documents first. (`TRIALS`, `fit_trial` and `reranked` are in `course_lib.lectures.lecture_17.more`.) What does it gain on unseen packages, and what does a query cost?
 #
 # You can save an encoder as a folder that sentence-transformers (6.2) and fastembed read, with the same vectors:
 #

@@ -9,7 +9,8 @@ from typing import Any
 
 from course_lib.teaching.results import stored
 
-from .search import PIECE, SHARED
+from .more import CANDIDATES, CROSS, THIRD
+from .search import PIECE, SHARED, TESTS
 
 FILE, FURTHER = "17_search", "17_more"
 
@@ -77,6 +78,12 @@ def _joined(groups: dict[str, dict[str, float]], names: tuple[str, ...]) -> floa
 def queries(split: str) -> int:
     count: int = stored(FILE)["texts"][split]["pairs"]
     return count
+
+
+def cross_seconds() -> float:
+    """Processor time of a cross-encoder's search, in seconds a query."""
+    asked = sum(-(-queries(split) // THIRD) for split in ("dev", *TESTS))
+    return fmean(run["cpu_seconds"] - run["train_seconds"] for run in runs_of(CROSS)) / asked
 
 
 def at_size(name: str, size: int, split: str) -> str:

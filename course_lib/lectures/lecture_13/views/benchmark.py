@@ -272,7 +272,7 @@ def flops_table() -> Html:
 
 def sentiment_table() -> Html:
     """BERT against each of the family on sentiment, text by text."""
-    head = ("", "right", "BERT more", "95% of test sets", "differ", "p")
+    head = ("", "accuracy", "BERT's lead", "95% of test sets", "differ", "p")
     bert = [_right(run) for run in runs_of("BERT")]
     rows = []
     for name in in_order([n for n in (*MEMBERS, FAST, RANDOM) if n != "BERT"], SENTIMENT):

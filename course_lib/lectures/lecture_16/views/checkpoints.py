@@ -26,7 +26,7 @@ def checkpoints_table() -> Html:
         ("steps", *(f"{recipe['training']['steps']:,}" for recipe in recipes)),
         ("million positions", *(f"{tokens_read(record) / 1e6:.0f}" for record in records)),
         ("masked in training", *(f"{recipe['objective']['rate']:.0%}" for recipe in recipes)),
-        ("held-out masked pieces found", *(f"{right_of(name):.1%}" for name in CHECKPOINTS)),
+        ("held-out masked-token accuracy", *(f"{right_of(name):.1%}" for name in CHECKPOINTS)),
         ("loss on them, nats", *(f"{record['reached']['heldout_loss']:.2f}" for record in records)),
     )
     return number_table(("", *CHECKPOINTS), rows, "checkpoints", 620)

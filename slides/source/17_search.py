@@ -8,7 +8,7 @@ import torch
 from drawing import for_a_hall, on_one_line, table  # fmt: skip
 
 from course_lib.lectures.lecture_17.numbers import mean_of
-from course_lib.lectures.lecture_17.search import ndcg
+from course_lib.lectures.lecture_17.search import TESTS, ndcg
 from course_lib.lectures.lecture_17.views import charts
 
 
@@ -49,6 +49,17 @@ WAYS = ("BM25", "[CLS]", "mean", "MiniLM", "token table", "bi-encoder from nothi
 def ways() -> str:
     rows = [(name, mean_of(name, "modules"), mean_of(name, "packages")) for name in WAYS]
     return table(("nDCG@10", "unseen modules", "unseen packages"), rows, size=20)
+
+
+def code() -> str:
+    rows = [
+        (name.removeprefix("code: "), *(mean_of(name, split, what) for split in TESTS
+                                        for what in ("ndcg", "mix")))
+        for name in ("code: MiniLM", "code: bi-encoder")
+    ]  # fmt: skip
+    words = [mean_of("code: BM25", split) for split in TESTS]
+    head = ("nDCG@10", "unseen modules", "with BM25", "unseen packages", "with BM25")
+    return table(head, [("BM25", words[0], "–", words[1], "–"), *rows], size=22)
 
 
 def together() -> str:

@@ -1,5 +1,5 @@
 """Experiments too long for a lecture: `python -m course_lib.teaching.results 04` writes the
-lecture's files in data/results/, `--only 17_course` one file, or one that is only planned.
+lecture's files in data/results/, `--only 17_course` one file.
 
 What an experiment is, stands in experiments.py of the lecture's room. Here is what they share:
 finished runs are kept and not repeated; each file records recipe, world, versions, thread count,
@@ -229,13 +229,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a lecture's long experiments.")
     known = lectures_with("experiments")
     parser.add_argument("lecture", type=two_digits, choices=known, help="number of the lecture")
-    parser.add_argument("--only", metavar="FILE", help="one results file, or one that is planned")
+    parser.add_argument("--only", metavar="FILE", help="one results file")
     options = parser.parse_args()
     lecture = room(options.lecture, "experiments")
-    builds = {**lecture.RESULTS, **getattr(lecture, "PLANNED", {})}
+    builds = lecture.RESULTS
     if options.only not in (None, *builds):
         parser.error(f"--only {options.only} was given; expected one of {', '.join(builds)}")
-    chosen = {options.only: builds[options.only]} if options.only else lecture.RESULTS
+    chosen = {options.only: builds[options.only]} if options.only else builds
     for name, build in chosen.items():
         record = build()
         write_atomic(data_root() / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n")

@@ -11,9 +11,8 @@ from .course import COURSE
 from .more import MORE
 from .search import SEARCH, TESTS
 
-EXPERIMENTS = (SEARCH, COURSE)
+EXPERIMENTS = (SEARCH, COURSE, MORE)
 RESULTS = results_of(EXPERIMENTS)
-PLANNED = results_of((MORE,))  # which no page reports yet
 
 
 def summary(result: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
-"""`17_more`: what might find more on unseen packages than the ways of `17_search`. A cross-encoder
-over BM25's first 50, BM25's hard negatives, a start from ModernBERT, MaxSim at a rate of its own,
-SimCSE, and another task: a function's code, by the first sentence of its docstring.
+"""`17_more`: what might find more on unseen packages than the ways of `17_search`. BM25's hard
+negatives, a start from ModernBERT, SimCSE, a cross-encoder over BM25's first 50, and another task:
+a function's code, by the first sentence of its docstring.
 
 Learning rates, weights of mixes, seeds and measures are those of `17_search`."""
 

@@ -33,12 +33,12 @@ PLACE = re.compile(
 # Stand for any other name; are made by a build; are in the wheel.
 EXAMPLE = re.compile(r"NN|NAME|a_name|18|camembert|/(test_kernel_)?name\.py|/build$|_data|__file__")
 FILE = re.compile(r"\.(py|md|toml|ipynb|txt|json|jsonl|safetensors)$")
-# Names of examples, of transformers, of the authors' programs and of a shell.
+# Names of examples, of others' libraries, of the authors' programs and of a shell.
 OTHERS = {
-    "AutoModelForMaskedLM.from_pretrained", "XLMRobertaConfig", "attn_norm", "camembert",
-    "concat_batches", "dupe_factor", "gather_indexes", "h5py.File",
-    "lg_sampling_factor", "name.ipynb", "name_reference",
-    "sample_alpha", "sha256sum", "sparse_prediction",
+    "AutoModelForMaskedLM.from_pretrained", "XLMRobertaConfig", "attn_norm", "cache_folder",
+    "camembert", "concat_batches", "dupe_factor", "gather_indexes", "h5py.File",
+    "lg_sampling_factor", "mine_hard_negatives", "name.ipynb", "name_reference",
+    "quant_pre_process", "sample_alpha", "sha256sum", "sparse_prediction",
 }  # fmt: skip
 
 # What happened to a thing, or how it stands in a picture, is not what it is.

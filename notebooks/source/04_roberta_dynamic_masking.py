@@ -262,6 +262,9 @@ coverage_chart(0.15, epochs, 10, simulated=ever_selected)
 # up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` follows that
 # rule.
 #
+# A stopped run should go on with the masks that it would have had. Ours are computed from seed and step, so they do.
+# With transformers' Trainer (5.23.0) the first batch after a resume gets the mask of the run's *first* batch instead.
+#
 # ## Measure it
 #
 # ### Three schemes, all else equal

@@ -82,8 +82,13 @@ def queries(split: str) -> int:
 
 def cross_seconds() -> float:
     """Processor time of a cross-encoder's search, in seconds a query."""
-    asked = sum(-(-queries(split) // THIRD) for split in ("dev", *TESTS))
-    return fmean(run["cpu_seconds"] - run["train_seconds"] for run in runs_of(CROSS)) / asked
+    count = sum(-(-queries(split) // THIRD) for split in ("dev", *TESTS))
+    return fmean(run["cpu_seconds"] - run["train_seconds"] for run in runs_of(CROSS)) / count
+
+
+def cross_loss() -> float:
+    """The cross-encoder's loss over its last steps, among one right and three wrong documents."""
+    return fmean(run["loss"] for run in runs_of(CROSS))
 
 
 def at_size(name: str, size: int, split: str) -> str:

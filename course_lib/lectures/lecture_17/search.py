@@ -58,7 +58,7 @@ class Recipe:
     steps: int = 0
     batch_size: int = 64
     learning_rate: float = 0.0
-    every = 1  # of the tests' queries every so many-th is asked
+    every = 1  # of the tests' queries every so many-th is searched for
 
     @property
     def corpus(self) -> str:
@@ -96,18 +96,18 @@ TRAINED = tuple(name for name, recipe in RECIPES.items() if recipe.steps)
 # ---------------------------------------------------------------- how well
 
 
-def ranks(scores: Tensor, asked: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def ranks(scores: Tensor, numbers: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Of query n's own document, n, in scores (Q, Q): how many score higher, and how many alike,
-    itself among them. asked: the numbers of the queries that the rows are of, where not all."""
-    at = torch.arange(len(scores)) if asked is None else asked
+    itself among them. numbers: the numbers of the queries that the rows are of, where not all."""
+    at = torch.arange(len(scores)) if numbers is None else numbers
     own = scores.gather(1, at[:, None])
     return (scores > own).sum(dim=1), (scores == own).sum(dim=1)
 
 
-def ndcg(scores: Tensor, k: int = K, asked: Tensor | None = None) -> Tensor:
+def ndcg(scores: Tensor, k: int = K, numbers: Tensor | None = None) -> Tensor:
     """nDCG@k of each query, (Q,): 1/log2(1 + rank) where its one document is among the first k;
     of documents that score alike, the mean over their orders."""
-    higher, alike = ranks(scores, asked)
+    higher, alike = ranks(scores, numbers)
     places = torch.arange(1, scores.shape[1] + 1, dtype=torch.float64)
     gains = (1 / torch.log2(1 + places)).where(places <= k, 0)
     total = F.pad(gains.cumsum(0), (1, 0))
@@ -123,11 +123,11 @@ def shared_words(split: str) -> list[int]:
 
 
 def by_shared_words(
-    scores: Tensor, split: str, asked: Tensor | None = None
+    scores: Tensor, split: str, numbers: Tensor | None = None
 ) -> dict[str, dict[str, float]]:
     """nDCG@10 and the count of the queries that share so many words with their document."""
     counts = torch.tensor(shared_words(split)).clamp(max=len(SHARED) - 1)
-    counts, values = counts if asked is None else counts[asked], ndcg(scores, asked=asked)
+    counts, values = counts if numbers is None else counts[numbers], ndcg(scores, numbers=numbers)
     return {
         name: {"ndcg": float(values[counts == n].mean()), "queries": int((counts == n).sum())}
         for n, name in enumerate(SHARED)
@@ -430,27 +430,27 @@ def measured(
     and by a mix whose weight is chosen on the pairs put aside."""
 
     def of_split(split: str) -> tuple[Tensor, Tensor, Tensor]:
-        """The numbers of the queries that are asked, and their scores by the way and by words."""
-        asked, name = torch.arange(0, len(read(corpus + split)), every), corpus + split
-        return asked, scores_of(name)[asked], by_words(name)[asked]
+        """The numbers of some of the queries, and their scores by the way and by words."""
+        numbers, name = torch.arange(0, len(read(corpus + split)), every), corpus + split
+        return numbers, scores_of(name)[numbers], by_words(name)[numbers]
 
-    asked, dev, words = of_split("dev")
-    tried = {w: float(ndcg(weighted_mix(words, dev, w), asked=asked).mean()) for w in WEIGHTS}
+    numbers, dev, words = of_split("dev")
+    tried = {w: float(ndcg(weighted_mix(words, dev, w), numbers=numbers).mean()) for w in WEIGHTS}
     weight, result = max(tried, key=lambda w: tried[w]), {}
-    alone = float(ndcg(dev, asked=asked).mean())
+    alone = float(ndcg(dev, numbers=numbers).mean())
     for split in TESTS:
-        asked, scores, words = of_split(split)
-        higher, _ = ranks(scores, asked)
+        numbers, scores, words = of_split(split)
+        higher, _ = ranks(scores, numbers)
         mean = {
             "ndcg": scores,
             "fused": reciprocal_rank_fusion(words, scores),
             "mix": weighted_mix(words, scores, weight),
         }
         result[split] = {
-            **{name: float(ndcg(of, asked=asked).mean()) for name, of in mean.items()},
+            **{name: float(ndcg(of, numbers=numbers).mean()) for name, of in mean.items()},
             "mrr": float((1 / (1 + higher.double())).where(higher < K, 0).mean()),
             "recall": float((higher < K).double().mean()),
-            "by_shared": by_shared_words(scores, corpus + split, asked),
+            "by_shared": by_shared_words(scores, corpus + split, numbers),
         }
     return {"dev": alone, "weight": weight, **result}
 

@@ -3,7 +3,7 @@ common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import fmean, stdev
 from typing import Any
 
@@ -16,34 +16,34 @@ from course_lib.teaching.results import stored
 from ..course import ORDER
 from ..more import TRIALS
 from ..numbers import figure, reached, runs_of, signed
-from ..search import RECIPES, SHARED, SIZES, TESTS
+from ..search import RECIPES, SHARED, SIZES, TESTS, Recipe
 
 SPLITS = {"modules": "unseen modules", "packages": "unseen packages"}
 
 
+COLUMNS = {"alone": "ndcg", "fused": "fused", "mix": "mix"}
+
+
 def ways_table() -> Html:
     """nDCG@10 of every way to search, alone and joined with BM25, on both splits."""
-    head = ["way to search", "steps"]
-    head += [f"{split}: {what}" for split in TESTS for what in ("alone", "fused", "mix")]
-    rows = [
-        [name, str(recipe.steps or "–"), *(_cell(name, split, what) for split in TESTS
-                                            for what in ("ndcg", "fused", "mix"))]
-        for name, recipe in RECIPES.items()
-    ]  # fmt: skip
-    return number_table(head, rows, "nDCG@10 by way to search")
+    return _table("way to search", RECIPES, COLUMNS, "nDCG@10 by way to search")
 
 
 def trials_table() -> Html:
     """The further trials, each group below what it is compared with: alone, and mixed with BM25."""
-    head = ["trial", "steps"]
-    head += [f"{split}: {what}" for split in TESTS for what in ("alone", "mix")]
-    known = {"BM25": RECIPES["BM25"], "bi-encoder": RECIPES["bi-encoder"]}
+    compared = {name: RECIPES[name] for name in ("BM25", "bi-encoder")} | TRIALS
+    return _table("trial", compared, ("alone", "mix"), "nDCG@10 of further trials")
+
+
+def _table(first: str, recipes: Mapping[str, Recipe], columns: Iterable[str], title: str) -> Html:
+    """A row a recipe; of `columns`, keys of COLUMNS, one for each split."""
+    cells = [(split, what) for split in TESTS for what in columns]
+    head = [first, "steps", *(f"{split}: {what}" for split, what in cells)]
     rows = [
-        [name, str(recipe.steps or "–"), *(_cell(name, split, what) for split in TESTS
-                                            for what in ("ndcg", "mix"))]
-        for name, recipe in {**known, **TRIALS}.items()
-    ]  # fmt: skip
-    return number_table(head, rows, "nDCG@10 of further trials")
+        [name, str(of.steps or "–"), *(_cell(name, split, COLUMNS[what]) for split, what in cells)]
+        for name, of in recipes.items()
+    ]
+    return number_table(head, rows, title)
 
 
 def _cell(name: str, split: str, what: str) -> str:

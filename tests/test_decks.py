@@ -240,7 +240,7 @@ def read(deck_builder: ModuleType, folder: Path, text: str, module: str = "three
     return deck_builder.read(folder / "99_trial.md")
 
 
-@pytest.mark.parametrize(("words", "fit"), [(400, True), (4000, False)])
+@pytest.mark.parametrize(("words", "fit"), [(800, True), (4000, False)])
 def test_long_notes_are_set_smaller_until_they_fit_on_their_page(
     deck_builder: ModuleType, tmp_path: Path, chromium: str, words: int, fit: bool
 ) -> None:
@@ -257,6 +257,8 @@ def test_long_notes_are_set_smaller_until_they_fit_on_their_page(
 
     def drawn(tab: Any) -> dict[str, Any]:
         tab.wait_for_function("() => window.deckDrawn")
+        height = "() => document.querySelector('.speaker-notes-pdf').scrollHeight"
+        assert tab.evaluate(height) > 1.2 * deck_builder.HEIGHT
         assert tab.evaluate(deck_builder.FIT_NOTES, deck_builder.SMALLEST_NOTES) == 0
         pages.append(tab.locator(".pdf-page, .speaker-notes-pdf").count())
         return {}

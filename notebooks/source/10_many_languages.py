@@ -937,8 +937,8 @@ retrieval_chart("seven")
 # language's own labels, and 89.43 with all of them in one model. English loses little: on six tasks of GLUE XLM-R
 # large has 91.8, and RoBERTa (English only) 92.8.
 #
-# This is the uncased mBERT by language, first trained on English texts, then on those texts translated into the
-# language:
+# This is the uncased mBERT by language. In the first row it was fine-tuned on English texts, in the second on those
+# texts translated into the language:
 #
 # | | en | zh | es | de | ar | ur |
 # |---|---|---|---|---|---|---|

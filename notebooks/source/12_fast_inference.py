@@ -237,7 +237,9 @@ def my_int8(weight):
 check("12.6", my_int8)
 
 # %% [markdown]
-# torch does this for all dense layers of a model, but with one scale per matrix. (A decoder tied to the embeddings gets an int8 copy of its own, with torch and torchao: a small masked language model can become *larger*. Leave its decoder out. In an exported ONNX file that decoder stays float32 unless you run onnxruntime's `quant_pre_process` first.) It also rounds a layer's inputs as they arrive (**dynamic quantisation**). The first function below does that; the second exports a model to **ONNX**, a file format that other runtimes execute. Often both are combined: in ONNX *with* int8 the embedding matrix is rounded as well, so the file shrinks to about a quarter.
+# torch does this for all dense layers of a model, but with one scale per matrix. It also rounds a layer's inputs as they arrive (**dynamic quantisation**). The first function below does that; the second exports a model to **ONNX**, a file format that other runtimes execute. Often both are combined: in ONNX *with* int8 the embedding matrix is rounded as well, so the file shrinks to about a quarter.
+#
+# Take care with a masked language model, whose decoder is tied to the embeddings. In torch and torchao (0.18.0) the decoder gets an int8 copy of its own, so a small model can become *larger*: leave the decoder out. In an ONNX file the decoder's product stays in float32 unless you run onnxruntime's `quant_pre_process` first (1.32.0).
 
 # %%
 show(serving.in_int8, serving.in_onnx_runtime)

@@ -72,7 +72,7 @@ def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
         often, warm_ups = (min(rounds, 3), 1) if table.slow else (rounds, 4)
         results = measure(table.contenders, often, seconds * table.turn, warm_ups)
         report["tables"][table.title] = [asdict(r) for r in results]
-        print(as_table(results, results[0].name))
+        print(as_table(results, results[0].name, table.unit))
         if table.remark is not None:
             report["remarks"][table.title] = table.remark(results, report["machine"])
             print(report["remarks"][table.title])

@@ -1,8 +1,8 @@
 """A contrastive step over a large batch, all activations held or a chunk's at a time; and MaxSim
 beside sentence-transformers' own, forward and backward.
 
-A "token" is a text of the batch, and a pair of query and document. Memory is counted in a step of
-its own, beside the inputs and weights."""
+Pairs a second: of the batch; and of a query and a document that are compared. Memory is counted in
+a step of its own, beside the inputs and weights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _batch() -> Table:
     makes = {name: partial(batch_step, *way) for name, way in ways.items()}
     compared = contenders_of(makes, BATCH)
     title = f"Contrastive step, batch {BATCH:,}, 2×128, {LENGTHS[0]} and {LENGTHS[1]} tokens"
-    return Table(title, compared, partial(remark, compared), slow=True)
+    return Table(title, compared, partial(remark, compared), slow=True, unit="pairs")
 
 
 def batch_step(way: Callable[..., Tensor], size: int, batch: int = BATCH) -> Step:
@@ -68,7 +68,7 @@ def _maxsim(sizes: tuple[int, ...], training: bool) -> Table:
     compared = contenders_of(makes, sizes[0] * sizes[2])
     what = "forward and backward" if training else "forward"
     title = f"MaxSim, {what}, {sizes[0]}×{sizes[1]} by {sizes[2]}×{sizes[3]} tokens, H={sizes[4]}"
-    return Table(title, compared, partial(remark, compared))
+    return Table(title, compared, partial(remark, compared), unit="pairs")
 
 
 def maxsim_step(function: Callable[..., Tensor], sizes: tuple[int, ...], training: bool) -> Step:

@@ -101,19 +101,21 @@ class Table:
 
     remark: what the figures say beside the ratios, from the results and the machine's record.
     turn: how long a turn takes, as a fraction of the given seconds; less where rows are many.
-    slow: a step takes seconds, so one warms up and three rounds are enough."""
+    slow: a step takes seconds, so one warms up and three rounds are enough.
+    unit: what is counted in a second."""
 
     title: str
     contenders: Sequence[Contender]
     remark: Callable[[Sequence[Measured], dict[str, Any]], str] | None = None
     turn: float = 1.0
     slow: bool = False
+    unit: str = "tokens"
 
 
-def as_table(results: Sequence[Measured], first: str) -> str:
+def as_table(results: Sequence[Measured], first: str, unit: str = "tokens") -> str:
     """Rows with median, middle half, and the ratio to the row named `first`."""
     base = next(r.median for r in results if r.name == first)
-    lines = [f"{'':56}{'tokens/s':>12}{'middle half':>22}{'ratio':>9}"]
+    lines = [f"{'':56}{unit + '/s':>12}{'middle half':>22}{'ratio':>9}"]
     for r in results:
         low, high = r.middle_half
         lines.append(

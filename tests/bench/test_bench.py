@@ -62,7 +62,9 @@ def test_contenders_take_turns_and_rates_are_tokens_per_second(monkeypatch):
 
 
 def test_the_table_shows_every_row_with_its_ratio():
-    text = as_table([Measured("peer", [10.0, 20.0, 30.0]), Measured("ours", [40.0] * 3)], "peer")
+    rows = [Measured("peer", [10.0, 20.0, 30.0]), Measured("ours", [40.0] * 3)]
+    text = as_table(rows, "peer", "pairs")
+    assert "pairs/s" in text and "tokens/s" in as_table(rows, "peer")
     peer, ours = text.splitlines()[1:]
     assert "1.00×" in peer and "2.00×" in ours and "40" in ours
 

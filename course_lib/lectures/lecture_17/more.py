@@ -214,10 +214,7 @@ def reranked(model: nn.Module, split: str, every: int = 1) -> Tensor:
 MORE = Experiment(
     "17_more",
     TRIALS,
-    {
-        name: (SEEDS[:2] if name == CROSS else SEEDS) if trial.steps else (0,)
-        for name, trial in TRIALS.items()
-    },
+    {name: SEEDS if trial.steps else (0,) for name, trial in TRIALS.items()},
     run=lambda trial, _, seed: one_run(trial, seed),
     more={"rates": RATES["encoder"]},
 )

@@ -11,7 +11,7 @@ LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 NB ?=
 PARTS ?=
 CHANGED ?=
-# The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
+# The name of a new lecture, e.g. `make new-lecture NB=18 NAME=a_name`.
 NAME ?=
 # `PDF=no`: kit and decks without PDFs, and so without a browser. A file of your own plans for the kit.
 PDF ?=
@@ -28,7 +28,7 @@ help:
 	@echo "make kit        write the instructor's kit into build/kit: syllabi, notes, exams, grading"
 	@echo "                (PDF=no without a browser, PLAN=my.toml for a plan of your own)"
 	@echo "make site       build the pages as a site, without server or network, into build/site"
-	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
+	@echo "make new-lecture  lay an empty room, page and deck (NB=18 NAME=a_name)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make release    wheel, decks, site, kit and their hashes, into dist/"
 	@echo "make clean      remove what the other commands made"

@@ -13,7 +13,7 @@
 # **Lecture 00** · {{duration}} · {{colab}}
 #
 # BERT is a language model that reads both sides of a word at once. It learned to do so by guessing hidden words, and a family of models grew from it. This
-# course builds its members from scratch. We compare each with the published model where that runs here, and otherwise with the paper's formulas. Claims are
+# course builds its members from scratch. We compare each with a published implementation where that runs here, and otherwise with the paper's formulas. Claims are
 # measured in front of you, or traced to a stored run or a source. No network is needed.
 #
 # After this page you know whether your machine is ready, what the course covers, and what a *masked word* is: you will have trained a model to guess one. You
@@ -39,7 +39,7 @@ from course_lib.teaching import check_machine
 check_machine()
 
 # %% [markdown]
-# *Where a line has ✗, do first what it says; lines with – can wait.*
+# *Where a line has ✗, first do what it says; lines with – can wait.*
 #
 # ## A first masked word
 #
@@ -79,7 +79,7 @@ print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
 # *The loss at a selected word, in nats (natural logarithms). It starts at about 7, as if all of a thousand words were equally likely, and falls. MLM is masked
-# language modelling, the guessing of hidden words. A position holds a word, a sign or padding.*
+# language modelling, the guessing of hidden words. A position holds a word, a full stop, a special token such as `[MASK]`, or padding.*
 
 # %%
 print(f"{first_half}\n{then_gap}\nhidden: then")
@@ -87,7 +87,7 @@ prediction_slider(watch.snapshots, f"{first_half} {then_gap}", truth="then")
 
 # %% [markdown]
 # *Move the slider. At first you see the words that are frequent anywhere; at the last step, `then` has a large probability.* **In about a minute
-# the model has learned what may open such a sentence.** This is one example; counting which words stand together may be enough for it.
+# the model has learned to fill this gap.** This is one example; counting which words stand together may be enough for it.
 #
 # Now the second gap:
 
@@ -99,8 +99,8 @@ guesses = predict_masked(model, tokenizer, first_half, second=pronoun_gap, top=6
 print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# **Here it fails.** We saw it offer pronouns, verbs and *both*, none with much more than a tenth of the probability, so their order means little. The
-# word depends on a person named earlier; so far the model seems to know little beyond neighbouring words.
+# **Here it stays unsure.** We saw it offer mostly pronouns, verbs and *both*, none with much more than a tenth of the probability. So their order means
+# little, even if the hidden word comes first. The word depends on a person named earlier; so far the model seems to know little beyond neighbouring words.
 #
 # Guessing hidden words is the main idea of BERT's *pre-training*, its training on plain text. Lecture
 # 02 trains up to four times as long and counts, for each kind of word, what is learned and what is not.
@@ -176,7 +176,7 @@ progress()
 #
 # ## What the course answers
 #
-# Some statements in lectures and papers are wrong or easily misread. The page on their subject tests them, under *what they claim, what you
+# Some statements in lectures and papers are wrong or easily misread. The page on their subject checks them, under *what they claim, what you
 # measured*. [Page 13](13_choosing_a_variant.ipynb) indexes them all, and the questions for review. The table below shows how the papers'
 # headline claims fared at this course's size, with small models, little text and few seeds:
 

@@ -167,8 +167,8 @@ neighbours_view(tables, "kernel")
 # ### What they can do, and what they cannot
 #
 # **Static vectors capture which things belong together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With
-# skip-gram vectors, the thing nearest to one of a single topic has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases; a
-# random thing would in about one of twelve. But seven words belong to two topics. To which do their nearest things (at most ten) belong? (A stored result.)
+# skip-gram vectors, if a thing has one topic, the nearest other such thing has the same in {{number:table('skip-gram')['same_topic']:.0%}} of the cases; a
+# random one would in about one of twelve. But seven words belong to two topics. To which do their nearest things (at most ten) belong? (A stored result.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -335,7 +335,7 @@ elmo_drawing()
 #   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at ELMo's 39.7 the model is as unsure as if it chose among 39.7
 #   equally likely words.
 # - *Pre-training* needs plain text only, because the text itself holds the answers (**self-supervised**).
-# - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own, where γ and the three numbers behind the softmax s are learned. This
+# - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own; s is the softmax of three numbers, learned with γ. This
 #   is the **feature-based** approach; BERT is **fine-tuned** instead (lecture 03).
 #
 # ### Try it: ELMo
@@ -446,18 +446,18 @@ for number, (one, other) in enumerate(layer[:, position] for layer in states):
 
 # %% [markdown]
 # *The first numbers of both vectors, and their cosine.* Layer 0 has read only the letters, so the cosine is 1.00. **In the layers above, the two vectors
-# differ: that is what *contextual* means.**
+# differ: that is what *contextual* means.** (Two mentions with the same sense differ as well; we compare the two cases below.)
 #
 # ## Measure it: which vectors tell senses apart?
 #
 # Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a
 # process in Jupyter and a function of two points in scikit-learn). So the package serves as the (nearly exact) label of {{number:mentions}} mentions
 # (occurrences). The vectors are frozen, and a **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the Python
-# modules and tested on the rest. Both senses are equally frequent, so chance level is 50%.
+# modules and tested on the rest. Both senses are drawn equally often, so chance level is 50%.
 #
 # The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
-# times as many tokens, which with its larger size makes some {{number:times_flops():.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
-# {{number:equal_steps('ELMo')}}, and a BERT for as many FLOPs as this longer ELMo, {{number:equal_steps('BERT')}} steps at the better of two rates.
+# times as many tokens, which, as it is larger, means about {{number:times_flops():.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
+# {{number:equal_steps('ELMo')}}, and a BERT for as many FLOPs as this longer ELMo, {{number:equal_steps('BERT')}} steps at the better of two rates (by held-out loss).
 
 # %%
 from statistics import mean
@@ -500,9 +500,9 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 #
 # **Contextual vectors tell senses apart, a word's static vector cannot; how well they do depends on training.** At equal FLOPs, ELMo
 # ({{number:best_longer('ELMo')}}) and BERT ({{number:best_longer('BERT')}}) are about level, with each other and with the bag. With
-# {{number:times_flops(longer=True):.0f}} times those FLOPs, BERT is ahead of all. So the chart's first ELMo and its last BERT compare two amounts of training,
+# {{number:times_flops(longer=True):.0f}} times those FLOPs, BERT is ahead of all. So the chart's briefly trained ELMo and its last BERT compare two amounts of training,
 # not LSTMs with attention. (One run each. An equal budget is not enough for a fair comparison: at twice its learning rate this BERT stays on the plateau of word
-# frequencies, which lecture 02 explains, and has {{number:best_longer('BERT', max)}}.)
+# frequencies, which lecture 03 explains, and has {{number:best_longer('BERT', max)}}.)
 
 # %% [markdown]
 # **The published ELMo learns something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is
@@ -515,8 +515,9 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 # ELMo with random weights shows it too. Skip-gram vectors, on the words that have one, reach {{number:mean(tags('word', 'skip-gram')):.1%}}.)
 
 # %% [markdown]
-# **In the micro-world (four words) the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one
-# sentence, ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
+# **In the micro-world (four of its two-sense words occur often enough) the telling words mostly stand *before* the word**, on the side that the backward
+# model has not read. Given one sentence,
+# ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
 # and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}; a whole ELMo with random weights reaches
 # {{number:best(WORLD, 'ELMo, random initialisation')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
 # {{number:senses(WORLD, 'bag of words', 'bag')}}.
@@ -583,7 +584,7 @@ show(attention_scores, attention_reference)
 # %% [markdown]
 # ### The block
 #
-# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks. Each has attention and a feed-forward network for each word by itself.
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks. Each has attention and a feed-forward network (two linear layers with a nonlinearity between), which is applied to each word by itself.
 
 # %%
 from course_lib.lectures.lecture_02.views import block_drawing
@@ -592,7 +593,7 @@ block_drawing()
 
 # %% [markdown]
 # *One of BERT's blocks. In attention the words meet; the feed-forward network changes each word by itself. After each of the two, the input is added back, and
-# LayerNorm brings a vector's numbers to mean 0 and variance 1. F is the inner width of the feed-forward network.*
+# LayerNorm brings a vector's numbers to mean 0 and variance 1, then scales and shifts each. F is the inner width of the feed-forward network.*
 #
 # Three kinds of model are built of such blocks; they differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all words. A
 # **decoder** writes: each word sees itself and those before it. An **encoder-decoder** does both; the written words also look at the whole text that was
@@ -647,7 +648,7 @@ show(PreNormBlock.attend, PreNormBlock.apply_feed_forward, CausalStack.forward, 
 show(CrossBlock.read, Seq2Seq.forward)
 
 # %% [markdown]
-# The loss of both is next-token prediction: at each position, the word after it.
+# The loss of the decoder and the encoder-decoder is next-token prediction: at each position, the word after it.
 
 # %%
 from course_lib.objectives.next_token import next_token_labels, next_token_loss
@@ -741,13 +742,13 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
 # **The encoder is best at gaps**, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder, which also reads both sides, reaches
 # {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder reads the whole text before it writes the missing words, but with
 # {{number:kind_score('decoder', 'fill gaps', 'words')}} it is no better than the decoder that has read the left side only, with
-# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. While it reads, no word sees what comes later; and unlike the
-# encoder, it does not fill each gap in its place. The table cannot say which of the two matters.
+# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. While it reads, no word sees what comes later; unlike the
+# encoder, it does not fill each gap in its place; and it reads its own earlier guesses. The table cannot say which of these matters.
 
 # %% [markdown]
 # **Whether the encoder can write depends on its training.** The encoder that predicts all words at once reaches
-# {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot): each word is predicted without the others, so they need not fit one
-# another. Filling them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained
+# {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot), perhaps because each word is predicted without the others: they
+# need not fit one another. Filling them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained
 # for it*, the same encoder reaches {{number:kind_score(SHOWN, 'continue', 'possible')}}. Decoder and encoder-decoder, which train that way by construction,
 # reach {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. The decoder keeps three
 # advantages: it need not be told the length, it learns from every word of a text in one pass, and it reuses what it has computed while it writes.
@@ -807,7 +808,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a stored result or, where neither is possible, by a source.
 
 # %%
 claims_table("01")

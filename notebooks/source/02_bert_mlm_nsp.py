@@ -43,7 +43,7 @@ from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 #
 # BERT (Devlin et al. 2018, arXiv 1810.04805) learns from plain text, without a single label written by a
 # person. Some positions of the text are *selected for prediction*, and the model must predict the word there from both sides at once: *masked language modelling*,
-# **MLM**. At most of these positions a special token, `[MASK]`, replaces the word. (As a test for human readers this is the *cloze* procedure of Taylor 1953.) A
+# **MLM**. In most of these positions a special token, `[MASK]`, replaces the word. (As a test for human readers this is the *cloze* procedure of Taylor 1953.) A
 # second task asks whether one passage follows another: *next-sentence prediction*, **NSP**.
 #
 # Three guesses. Write them down before you go on.
@@ -51,7 +51,7 @@ from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 # 1. 15% of the positions are selected. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
 # 2. A model that only *counts* (which word stands most often between these two neighbours?) recovers some of the hidden words of our test stories; the fraction
 #    is its *masked-token accuracy*. A reader who knows every rule of these stories recovers more. How much of the gap between the two does a small BERT close
-#    in about a minute?
+#    in a few minutes?
 # 3. How well does a *bag-of-words baseline* solve the *second* task? It is a classifier that sees only which words the two passages share.
 
 # %%
@@ -197,7 +197,7 @@ print("PyTorch ", torch.nn.functional.layer_norm(total, (4,)).numpy().round(3))
 
 # %% [markdown]
 # *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then come the feed-forward layers, H → F and F → H with a
-# nonlinearity between them, and again add and normalise. An experiment in *The code* shows what residual and LayerNorm are for.
+# nonlinearity between them, and again add and normalise. An experiment in *The code* shows what can go wrong without the two.
 #
 # These are all the learned parts of BERT's encoder (P is the longest possible sequence, {{number:BASE.max_positions}} positions in BERT):
 #
@@ -390,8 +390,8 @@ class WithoutBoth(PlainBlock):
 # (its standard deviation); how **alike** two tokens have become (the mean cosine: 1 means the same direction); and the **gradient**, how much of a signal
 # sent back from the first token's output arrives at the input. Training depends on it.
 #
-# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large. The query matrix that the cell prints first grew about so
-# much in training.
+# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large. The standard deviation that the cell
+# prints first grew by about this factor in training.
 
 # %%
 from course_lib.lectures.lecture_02.depth import enlarged, through_blocks
@@ -411,8 +411,8 @@ show(through_blocks, enlarged)
 
 # %% [markdown]
 # *Without the **residual**, all tokens end as nearly the same vector: after twelve rounds of averaging, hardly anything tells which word was where. Without
-# both, no gradient arrives either. If only **LayerNorm** is missing, nothing is lost at first; but with larger matrices, sizes and gradients explode, while the
-# whole block keeps them in bounds.*
+# both, no gradient arrives either. If only **LayerNorm** is missing, nothing is lost with the matrices as drawn; with the larger ones, size and
+# gradient explode, while the whole block keeps them in bounds.*
 #
 # With the larger matrices, though, the tokens become alike in every variant, even in the whole block. Trained matrices are no longer random, so this shows
 # what can go wrong, not what does.
@@ -739,7 +739,7 @@ for noun in ("river", "water", "stream", "money", "clerk", "table"):
     print(f"bank reads {noun:7}{first_layer[0, min(5, encoder.config.num_heads) - 1, bank_position, noun_position]:.2f}")
 
 # %% [markdown]
-# **In this sentence the weight follows the word, not the position: words of water get much of it, the others next to none.** A view alone could not show
+# **In this sentence the weight depends on the word, not on the position alone: words of water get much of it, the others little.** A view alone could not show
 # that; it took a control. Attention weights say what was collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*,
 # arXiv 1902.10186; and a reply, arXiv 1908.04626).
 #
@@ -856,7 +856,7 @@ for k in (1, 5):
 # ## Measure it
 #
 # We train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
-# {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
+# {{number:LIVE.steps:,}} steps. On two cores they take one to three minutes if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
 # (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
 # trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.
 #
@@ -879,7 +879,7 @@ print(f"{count_parameters(model):,} parameters, {steps:,} steps of {LIVE.batch_s
 
 # %% [markdown]
 # Before the first step comes a check that costs nothing. A model that knows nothing gives each of V words the probability 1/V, so its MLM loss is ln V, and its
-# NSP loss is ln 2, as at chance. A loss far above suggests a wrong initialisation; one far below, that the input contains the answer.
+# NSP loss is ln 2, as at chance. A loss far above suggests a wrong initialisation; one far below, a mean over too many positions.
 
 # %%
 first_batch = batches(0)
@@ -899,9 +899,9 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 #         optimizer.zero_grad()
 #
 # The optimiser is AdamW: Adam with weights that also shrink a little at each step. The learning rate rises during the first tenth of the steps (*warm-up*) and
-# then falls linearly to zero; large gradients are clipped. (BERT's own code counts the decay from step 0. So its first step has rate 0, and after such a
+# then falls linearly to zero; large gradients are clipped. (BERT's own code counts warm-up and decay from step 0. So its first step has rate 0, and after such a
 # warm-up the rate drops to 0.9 of the maximum. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the original.) bfloat16 is used
-# where the processor multiplies it natively; the last line printed names the format.
+# where the processor multiplies it natively; the training cell's last line names the format.
 
 # %% [markdown]
 # The word we watch is near the end of a held-out story, and occurs in an earlier sentence, too. A reader of its neighbours alone cannot know it; a reader of the
@@ -999,7 +999,7 @@ print(f"uniform attention: masked-token accuracy {in_words(masked_accuracies)}, 
 # ### What kind of word?
 #
 # Because we made the world, we know every hidden word's kind: **function** (a word of the sentence frame), **agreement** (it must agree with another),
-# **repeated** (it occurs elsewhere in the story), **fact** (it follows from another word about the same thing), **name** (a further word of a longer name), or
+# **repeated** (it occurs elsewhere in the story), **fact** (it follows from another word about the same thing), **name** (another word of the same name tells it), or
 # **free** (only topic and frame hint at it). Here are both counting baselines, our model and the oracle:
 
 # %%
@@ -1017,8 +1017,8 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
 # %% [markdown]
 # *The table shows masked-token accuracy, the most frequent kind first. The gap runs from the count model to the oracle, as above.*
 #
-# **In this run function words are solved, and free words nearly so: the model is close to their low ceiling. It lags on words that must be looked up elsewhere
-# in the story: repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are
+# **In this run function words are solved, and free words nearly so: the model is close to their low ceiling. It lags on names, and on words that must be looked up
+# elsewhere in the story: repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are
 # recovered, and hardly more could be.
 
 # %% [markdown]
@@ -1028,7 +1028,7 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
 prediction_slider(watch.snapshots, f"{first_half} {second_half}", truth=hidden_word)
 
 # %% [markdown]
-# *Move the slider through the training. At first frequent words lead, then words that fit the frame, and in the end names; the name that the story has mentioned
+# *Move the slider through the training. At first frequent words lead, then words that fit the frame, and in the end names; one that the story has mentioned
 # leads them.*
 
 # %% [markdown]
@@ -1056,9 +1056,9 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Names of persons help the bag a little. Without them, the other shared words are still enough for most pairs. Our model's seeds lie around the full bag.*
+# *Names of persons help the bag: without them it makes about twice as many errors, but is still right on most pairs. Our model's seeds lie around the full bag.*
 #
-# **In the stories our model's NSP accuracy shows no more than shared words can give. In real text they help much, but solve less**: at 128 tokens the bag
+# **In the stories the live model's NSP accuracy shows no more than shared words can give (the long run's is higher). In real text they help much, but solve less**: at 128 tokens the bag
 # reaches {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
 
 # %% [markdown]
@@ -1120,7 +1120,7 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source. On a first reading, skip three lines: those
+# Each line was checked by code that ran just now, by a stored result or, where neither is possible, by a source. On a first reading, skip three lines: those
 # on Adam, on weight decay and on a span's score, which lecture 03 explains.
 
 # %%

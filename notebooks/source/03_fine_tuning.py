@@ -110,7 +110,7 @@ for task, classes in (
     print(f"{task:24}{new:7,} new weights, one in {old // new:,}")
 
 # %% [markdown]
-# (CoNLL-2003 has four kinds of entities, so nine tags; our sentences have three, so seven. Our BERT was pre-trained on masked words only and has no pooler;
+# (The set CoNLL-2003 has four kinds of entities, so nine tags; ours has three, so seven. Our BERT was pre-trained on masked words only and has no pooler;
 # classification adds a randomly initialised one, with H · H + H more weights.)
 #
 # Everything else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. The settings change little, too. "Most hyperparameters
@@ -283,7 +283,7 @@ for name, (task, _, arguments) in reference.items():
 # Labels are expensive: somebody has to mark every text. But some labels already exist: writers of documentation put code between backticks. We remove these marks,
 # and the model must restore them, word by word: *B-CODE*, *I-CODE* or *O*.
 #
-# A word's form alone is not enough. Every sentence has a marked word of lower-case letters only (*copy* or *values*, say), as plain English has. Sentences with
+# A word's form alone is not enough. Every sentence has a marked word in lower case only (*copy*, *values*) that could be plain English. Sentences with
 # what looks like unmarked code are left out, and so are near-duplicates. All sentences of a module go either to training or to test. A second test uses
 # packages that the course's BERT never read.
 
@@ -394,7 +394,7 @@ for task, where, starts in markup_table():
 #
 # ### Five more tasks: some work, some do not
 #
-# The other tasks (reviews and messages count as one) use texts written for this page, a few hundred each, on subjects that documentation does not discuss:
+# The other tasks (reviews and messages count as one) use texts written for this page, a few hundred at most, on subjects documentation does not discuss:
 #
 # | task | labelled texts here | a famous set has | result |
 # |---|---|---|---|
@@ -406,7 +406,7 @@ for task, where, starts in markup_table():
 # | answers | {{number:train_answers}} | SQuAD: 100,000 | not learned |
 #
 # (SST-2, MNLI and CoLA belong to GLUE, a famous collection; see the end of the page.) Why does our BERT learn tags and not meaning? A word's neighbours show whether
-# it is a noun or a name, and predicting masked words teaches neighbours. Whether a text is pleased, or follows from another, takes more reading, more labels, or
+# it is a noun or a name, and predicting masked words teaches neighbours. Whether a text praises, or follows from another, takes more reading, more labels, or
 # both. (Sections are classes of texts, too, but with many more texts, of a kind that our BERT has read.) We wrote this explanation after our runs, so they do not
 # confirm it.
 #
@@ -499,14 +499,14 @@ for start, sizes in {"bag of words": plain_runs["bag"], **plain_runs["runs"]}.it
 # %% [markdown]
 # **A success, but not of pre-training**: our BERT reaches {{number:plain_score(COURSE)}}, the same architecture from random initialisation
 # {{number:plain_score(AT_RANDOM)}}, and a bag of words {{number:plain_score('bag of words')}} (one standard error is {{number:plain_error}} points). From 48 plain
-# reviews the bag reaches {{number:plain_score('bag of words', 48)}} and our BERT {{number:plain_score(COURSE, 48)}}
-# ({{number:in_letters(len(PLAIN_SEEDS[48]))}} seeds each, here and in the table); from half as many, ours stays at chance, below both others. Where single words
-# decide, no encoder is needed, and ours may hardly have met such words. MiniLM, a published small BERT, reaches {{number:plain_score(MINILM)}}.
+# reviews the bag reaches {{number:plain_score('bag of words', 48)}} and ours {{number:plain_score(COURSE, 48)}}
+# ({{number:in_letters(len(PLAIN_SEEDS[48]))}} seeds each, as in the table); from half as many, ours is at chance, below the bag and random initialisation. Where single
+# words decide, no encoder is needed; ours may hardly have met them. MiniLM, a published small BERT, reaches {{number:plain_score(MINILM)}}.
 #
-# All of them, even MiniLM, seem to learn words only: trained on plain reviews, they are near chance on tricky ones, {{number:plain_to_tricky}}. A high score says as
+# Even MiniLM seems to learn words only: trained on plain reviews, all are near chance on tricky ones, {{number:plain_to_tricky}}. A high score says as
 # much about the texts as about the model.
 #
-# The same head answers another question: is a message spam? There are {{number:texts(english.messages)}} messages to learn from.
+# One more question for this head: is a message spam or *ham* (real)? There are {{number:texts(english.messages)}} to learn from.
 
 # %%
 mail = {split: read_task("spam", split, tokenizer) for split in ("train", "test")}
@@ -520,8 +520,8 @@ classes_of(spam_filter, english.MESSAGE_KINDS, [item["text"] for item in message
 print("true labels:", ", ".join(item["label"] for item in messages))
 
 # %% [markdown]
-# **The task is learned, with or without pre-training**: over three seeds accuracy is {{number:score_of('spam', COURSE)}}, and
-# {{number:score_of('spam', AT_RANDOM)}} from random initialisation; the runs overlap.
+# **The task is learned, with or without pre-training**: over three seeds {{number:score_of('spam', COURSE)}}, from random
+# initialisation {{number:score_of('spam', AT_RANDOM)}}; the runs overlap, near the bag.
 #
 # ### A class of a pair
 #
@@ -638,7 +638,7 @@ print("true:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" 
 # *✗: the kind or an end is wrong, or it is no name at all.* With such an F1, expect some: a person taken for an organisation, or an ordinary word for a name.
 #
 # The offsets count characters from 0, and the end is the first character *after* the name, so `text[start:end]` returns the name. Check printed offsets: one
-# source lecture prints an answer at 93–101 that is in fact at 103–111.
+# lecture we build on prints 93–101 for an answer at 103–111.
 #
 # Parts of speech are the same task with 17 other tags: noun, verb, adjective and so on. No *B* or *I* is needed, because every word has a tag.
 
@@ -699,7 +699,7 @@ for item in english.examples()["questions"]:
         print(f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   true answer: {true_answer!r}")
 
 # %% [markdown]
-# The last question about Venus was the fourth guess. Its answer is *no*, and *no* does not occur in the passage: an extractive model can only point. The source
+# The last question about Venus was the fourth guess. Its answer is *no*, and *no* does not occur in the passage: an extractive model can only point. Those
 # lectures list such an answer, a fragment with a low score, among the successes. More training does not help; a head for yes and no, or a model that writes, would.
 #
 # The next view shows the model's logits for a test question:
@@ -848,7 +848,7 @@ print(f"always the most frequent token               {result['commonest']:.1%}")
 # The loss first falls quickly to about 6 nats, a little below what the words' *frequencies* alone explain (the level line). Then it almost stops falling. A likely
 # reason, which we did not test: to get lower, a model must look at the neighbours, but attention starts nearly uniform. In a sequence of 128 tokens the one that
 # matters has an attention weight of about 1/128. In a shorter sequence this signal is stronger, and with a larger random initialisation the attention scores,
-# products of two such weights, are less flat.
+# products of query and key, are less flat.
 
 # %%
 plateau = read_result("03_plateau")
@@ -903,8 +903,8 @@ task_outcomes()
 #   bag of words {{number:pairs_words}}, no clear lead on so few test pairs.
 # - **Answers**: saying "no answer" to everything scores {{number:never_answer}}. From {{number:train_answers}} answers, our BERT learns nothing better.
 #
-# One lecture promises "strong performance with minimal task-specific data". On this page pre-training is worth a lot with little data for code words, packages,
-# parts of speech and names. But our BERT is *strong*, above every baseline, only in the first three, and MiniLM in names, too
+# One lecture promises "strong performance with minimal task-specific data". On this page pre-training pays with little data for code words, packages,
+# kinds of parameters, parts of speech and names. But our BERT is above every baseline only in the first four, MiniLM in names, too
 # ({{number:score_of('ner', MINILM)}}). For the tricky reviews, pairs and answers the promise fails at this size.
 #
 # ### How many labelled texts?
@@ -962,8 +962,8 @@ curves_chart(
 # ### Frozen or fine-tuned?
 #
 # The other way to use a pre-trained model is **feature-based**: leave it as it is, and train a classifier on its vectors. BERT's Table 7 compares both on names
-# (development F1): fine-tuned {{number:printed('bert')['features']['fine_tuned']}}; frozen, below a BiLSTM, the last four layers side by side,
-# {{number:printed('bert')['features']['concatenated_last_four']}}; the last layer alone 94.9; the word embeddings alone 91.0. We do the same in miniature, with
+# (development F1): fine-tuned {{number:printed('bert')['features']['fine_tuned']}}; frozen, with a BiLSTM on top, the last four layers joined,
+# {{number:printed('bert')['features']['concatenated_last_four']}}; the last layer alone 94.9; the word embeddings alone 91.0. We do so in miniature, with
 # only a linear classifier on each layer's vectors:
 
 # %%
@@ -977,8 +977,8 @@ for start, by_task in frozen.items():
 
 # %% [markdown]
 # (For names: accuracy over words; the majority class, always *O*, reaches {{number:silent_words}}. Layer 0 is the embeddings, before the first block.) For names
-# the best layer is a middle one in MiniLM and layer 1 in ours, so "take the last layer" is a habit, not a law. For sentiment, compare with the table above: with
-# so few labels, frozen and fine-tuned models are close, and a frozen encoder reads each text only once. The figures for names cannot be compared with that table,
+# the best layer is a middle one in MiniLM and layer 1 in ours, so "take the last layer" is a habit, not a law. For sentiment, compare with the table above: the
+# best frozen layers (picked on the test) come close, and a frozen encoder reads each text only once. The figures for names cannot be compared with that table,
 # where F1 counts whole entities.
 #
 # ### The shape of the loss
@@ -999,7 +999,7 @@ loss_line(line["lines"])
 #
 # ## What others reached
 #
-# **GLUE** collects nine tasks. Before you read the last column: which of them do our {{number:train_pairs}} pairs resemble?
+# **GLUE** collects nine tasks. As you read: which of them do our {{number:train_pairs}} pairs resemble?
 
 # %%
 glue_questions()
@@ -1061,7 +1061,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a stored result or, where neither is possible, by a source.
 
 # %%
 claims_table("03")

@@ -262,7 +262,7 @@ coverage_chart(0.15, epochs, 10, simulated=ever_selected)
 # up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` follows that
 # rule.
 #
-# A stopped run should go on with the masks that it would have had. Ours are computed from seed and step, so they do.
+# A stopped run should go on with the masks that it would have had. Ours are computed from seed and step, so a resumed run gets them.
 # With transformers' Trainer (5.23.0) the first batch after a resume gets the mask of the run's *first* batch instead.
 #
 # ## Measure it
@@ -309,8 +309,8 @@ for rule, accuracy in by_counting(LIVE.stories).items():
     print(f"{rule:28}{accuracy:.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
-# **With one mask, read forty times, the model does far worse than counting neighbours; with ten masks or dynamic
-# masking it does better.**
+# **On so little text, one mask read forty times leaves the model far worse than counting neighbours; with ten masks
+# or dynamic masking it does better.**
 #
 # Read the first row from left to right. With static masking the training loss is almost nothing: the model has
 # *memorised* the tokens at its selected positions. If other positions **of the very same stories** are selected, its
@@ -417,7 +417,7 @@ for what, values in masks_or_text().items():
 # | dynamic, their own | 78.7 | 84.0 | 92.9 |
 #
 # (SQuAD 2.0: find the answer in a text, or say that there is none; F1 measures the overlap of words. MNLI: does one
-# sentence follow logically from another? -m means *matched*: the kinds of text it was trained on. SST-2: is a review
+# sentence follow logically from another? -m means *matched*: test texts of the same kinds as the training texts. SST-2: is a review
 # good?)
 #
 # The first row is not from BERT's paper, which has no SQuAD 2.0 for the base size: the authors took it from the XLNet
@@ -426,7 +426,7 @@ for what, values in masks_or_text().items():
 # "comparable or slightly better". Their "static" masking already had ten masks; the harm of *one* mask, which you just
 # saw, was never part of that comparison.
 #
-# So dynamic masking saves disk space, but RoBERTa's gain must come mostly from elsewhere. The next sections go through
+# So dynamic masking saves disk space, but RoBERTa's gain probably comes mostly from elsewhere. The next sections go through
 # the other changes.
 #
 # ## Full sequences
@@ -484,16 +484,16 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # | doc-sentences | **90.6 / 79.7** | **84.7** | 92.7 | **65.6** |
 #
 # Does NSP hurt? The table does not say so. Both upper rows have NSP, and *single sentences* do the damage: the
-# authors suppose that they leave the model no distant words to learn from. Dropping NSP leaves the scores equal or
-# slightly better, except on SST-2, where it costs 0.2 to 0.4.
+# authors suppose that they leave the model no distant words to learn from. Without NSP the scores are equal or
+# slightly better, except on SST-2, where they are 0.2 to 0.4 lower.
 #
 # Doc-sentences is best or level on every other task. The authors chose full-sentences all the same: sequences that end
 # with their document vary in length, and so their batches vary in size. (RoBERTa's code also keeps a separator at the
-# edge of a full-sentences sequence and does not cut overlong sentences; ours does the opposite.)
+# edge of a full-sentences sequence and does not cut overlong sentences; ours drops that separator and cuts.)
 #
 # Between its upper and lower rows this table changes two things, the packing and the loss. We can change them one at a time.
 # A small BERT reads 1,600 stories in each format, and in segment pairs also without the NSP loss, all with equally many steps and
-# tokens (padding not counted), {{number:batch_seeds}} seeds and two rates; the table has the better rate.
+# tokens (padding not counted), {{number:batch_seeds}} seeds and two learning rates; the table shows the better one.
 
 # %%
 from course_lib.lectures.lecture_04.numbers import by_format
@@ -503,12 +503,13 @@ for label, scores in by_format().items():
     print(f"{label:22}{in_words(scores['masked_accuracy']):>24}{in_words(scores['pairs_accuracy']):>24}")
 
 # %% [markdown]
-# *New stories: each whole in its own sequence, or cut into segment pairs, half of them torn apart.*
+# *New stories: each whole in its own sequence, or cut into segment pairs, about half of them with a B from another story.*
 #
 # **The NSP loss itself costs a little**: without it segment pairs gain {{number:without_nsp()}} points on whole stories, and they gain with
-# each seed and at both rates. **Doc-sentences do best on whole stories, which is what they read**; across documents it is {{number:in_format('full-sentences')}}
-# instead of {{number:in_format('doc-sentences')}}. Compare only with care: each format is at its best on its own kind of sequence. The lower two never saw a
-# segment B, and sentence pairs never fill the later positions, so their {{number:in_format('sentence-pair')}} shows what untrained positions do. The paper
+# each seed and at both rates. **Doc-sentences have the highest mean on whole stories, which is what they read** (the
+# seeds overlap with those of segment pairs without NSP); full-sentences, which cross documents, reach
+# {{number:in_format('full-sentences')}} instead of {{number:in_format('doc-sentences')}}. Compare only with care: each column favours the format that trained on such sequences. The lower two never saw a
+# segment B, and sentence pairs never fill the later positions, which probably explains much of their {{number:in_format('sentence-pair')}}. The paper
 # avoids this by fine-tuning.
 #
 # Why could NSP be dropped? A later paper gave a likely reason: topic alone mostly solves it. ALBERT's authors found
@@ -584,7 +585,7 @@ for (size, steps), by_rate in by_batch().items():
 #
 # **With a learning rate twice as high, batches of 64 do as well in a quarter of the steps; batches of 256 do not.** At their
 # best rates the three sizes reach {{number:best_of_batch(16)}}, {{number:best_of_batch(64)}} and
-# {{number:best_of_batch(256)}}. The seeds of 16 and 64 overlap; 256 is far behind both, and no higher rate makes up for its
+# {{number:best_of_batch(256)}}. The seeds of 16 and 64 overlap; 256 is far behind both, and no higher rate that we tried makes up for its
 # few steps. So for this model the critical batch size seems to lie between 64 and 256 stories. At the smallest batch's best
 # rate the smallest batch has the highest mean: a comparison of batch sizes needs a rate for each.
 #
@@ -791,7 +792,7 @@ figure.for_each_annotation(lambda label: label.update(text=label.text.split()[0]
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("04")

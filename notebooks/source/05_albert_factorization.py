@@ -51,7 +51,7 @@ from course_lib.lectures.lecture_05.views import (
 # 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}.
 #    How many times faster does ALBERT-base encode a text?
 # 2. A block has two halves: attention and feed-forward. In the paper's measurements, one of them can be shared among
-#    all layers at almost no cost. Which?
+#    all layers at little cost. Which?
 # 3. A task: are two neighbouring passages of a story in order, or swapped? What accuracy does a bag-of-words baseline
 #    reach on it, if it sees only which words occur in *both*?
 
@@ -94,8 +94,8 @@ except FileNotFoundError as error:
     print(error)
 
 # %% [markdown]
-# **This matrix, trained wide, cannot be cut without losing much of its norm** (what that costs on a task, we did not
-# measure).
+# **This matrix, trained wide, cannot be cut to a third of its width without losing much of its squared norm** (what
+# that costs on a task, we did not measure).
 #
 # Check a toy example on paper: three tokens, E = 2, H = 3. The vector of token 2 (counted from 0) is its short row times
 # the matrix.
@@ -233,7 +233,7 @@ for way, runs in outcome(lengths, "SOP").items():
 # %% [markdown]
 # *The same documents, cut in three ways; chance level is 50%. Longer sequences reveal less.* In the lower half (32
 # tokens) a random word replaces every word, so only the lengths are left. If pairs are shortened first, a Transformer
-# learns to use them within {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have
+# learns to use the lengths within {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have
 # praised it for understanding order.
 #
 # ALBERT's code swaps first. At 32 tokens the lengths still reveal a little. The last sentence of a chunk is the one
@@ -438,7 +438,7 @@ for length, tasks in read_result("05_lengths")["words"].items():
 # %% [markdown]
 # **On documentation no baseline clearly helps with SOP, while shared words help with NSP.** On SOP no
 # baseline is more than {{number:most_on_documentation('SOP')}} points above the majority class (about two standard
-# errors); on NSP shared words gain {{number:most_on_documentation('NSP')}}. (We train no models on such text here.)
+# errors); on NSP shared words gain {{number:most_on_documentation('NSP')}}. (On NSP two of them fall below the majority class: they may overfit. We train no models on such text here.)
 #
 # Now we train two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation and at the
 # same, untuned learning rate, with MLM and one pair objective each. We test both on both tasks: 400 steps here,
@@ -497,7 +497,7 @@ dots_chart(
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
-# The first row agrees: without a pair objective a model is near chance level on both tasks. The two results in bold
+# The first row agrees, as ours must (its pair head was never trained): without a pair objective a model is near chance level on both tasks. The two results in bold
 # (trained on one task, tested on the other) differ from the paper's, and **neither is far from a linear bag of words**,
 # which cannot compare A with B. But these runs stop after {{number:LIVE.steps}} steps.
 #
@@ -560,7 +560,7 @@ for task, pairs in material.train.items():
 # An opening in B marks {{number:swapped_with_opening():.0%}} of SOP's swapped pairs. In NSP it occurs in
 # {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and it is not the only clue. All our stories
 # follow the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of step with A.
-# And an A that holds the end of its story has the label 1 in both tasks, always. That such clues exist does not show
+# And a pair whose A holds the end of its story always has the label 1, in both tasks. That such clues exist does not show
 # that the model uses them. So we remove them.
 #
 # ### Without the clue
@@ -580,12 +580,13 @@ curves_chart(
 
 # %% [markdown]
 # *One line for each way to choose the wrong B: in step ({{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to
-# the higher) and from a random place ({{number:len(LONG_SEEDS)}} seed). In step, it stays at chance level.*
+# the higher) and from a random place ({{number:len(LONG_SEEDS)}} seed). With B in step, the accuracy stays at chance level.*
 #
-# **Without these clues NSP teaches topic, as in the paper, and no order.** The model learns its own task
-# ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP pairs). On SOP it has
+# **Without these clues NSP teaches topic, as in the paper, and no order.** The model learns most of its own task
+# ({{number:in_step_score(IN_STEP)}}, still below the shared-words baseline, and {{number:in_step_score('NSP')}} on ordinary
+# NSP pairs). On SOP it has
 # {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}}, against 52.0 in the paper and {{number:past('NSP', 'SOP')}}
-# before. What looked like knowledge of order came with the clues; which of them mattered most, we did not separate.
+# before. What looked like knowledge of order went with the clues, or with the other way of cutting pairs; which mattered most, we did not separate.
 #
 # ### Width against sharing
 #
@@ -619,8 +620,8 @@ heat_chart(
 # one. In the paper the narrow one is 128.) The rows differ by {{number:min(width_gains()):.0f}} to
 # {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the ways of sharing differ by at most
 # {{number:wide_spread():.1f}} points (computed before rounding), seeds of one recipe by up to
-# {{number:seeds_apart(WIDTHS[1])}}; only "attention" is below "none" with every seed. At E = {{number:WIDTHS[0]}} "all"
-# and "attention" are, "all" by {{number:costs('all')[0]:.1f}} points; "feed-forward" overlaps with "none". (In the paper,
+# {{number:seeds_apart(WIDTHS[1])}}; only "attention" is below "none" with every seed. At E = {{number:WIDTHS[0]}} both "all"
+# and "attention" are below it with every seed, "all" by {{number:costs('all')[0]:.1f}} points; "feed-forward" overlaps with "none". (In the paper,
 # below, feed-forward is the costly half.)
 #
 # ### Where these runs stop
@@ -648,8 +649,8 @@ curves_chart(
 #
 # **The wide models' lead was mostly a head start.** Their lead of {{number:min(width_gains()):.0f}} to
 # {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps has shrunk to {{number:late_width_all}} to
-# {{number:late_width_none}}, and it is stable over the last thousand steps. The early grid measured which model starts
-# first, not how well it learns. **What sharing costs stays open**: at E = {{number:WIDTHS[1]}} it now costs
+# {{number:late_width_none}}, and it is stable over the last thousand steps. The early grid mostly measured which model leaves
+# the plateau first, not how well it learns. **What sharing costs stays open**: at E = {{number:WIDTHS[1]}} it now costs
 # {{number:late_sharing_wide}} points, less than the early seeds differed by; at E = {{number:WIDTHS[0]}} it costs
 # {{number:corner_behind((WIDTHS[0], 'all'), (WIDTHS[0], 'none'))}}, where the early grid had {{number:costs('all')[0]:.1f}}.
 #
@@ -657,7 +658,7 @@ curves_chart(
 # only one block), and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H here, the paper's 128 a sixth of
 # 768).
 #
-# Why does E = {{number:WIDTHS[0]}} start later? The grid mixes two causes: the width and the *scale* of the embeddings.
+# Why does E = {{number:WIDTHS[0]}} leave the plateau later? The grid mixes two causes: the width and the *scale* of the embeddings.
 # The weight matrices start with a standard deviation of 0.05; after LayerNorm and projection a row's entries have about
 # 0.05·√E, half as much in the narrow model. As a control we halve the projection and the tables (which the MLM head uses
 # again) at E = {{number:WIDTHS[1]}}, down to the narrow model's scale (all shared, {{number:GRID.steps}} steps, the same
@@ -670,8 +671,8 @@ for name, values in {"E=128, all": at_128, **control, "E=32, all": at_32}.items(
     print(f"{name:22}masked-token accuracy {in_words(values)}")
 
 # %% [markdown]
-# **The starting scale explains about {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between the
-# widths at this stop** (the control's seeds differ by as much). The rest may be due to the width, or to a learning rate
+# **Halving the starting scale takes away about {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between
+# the widths at this stop** (the control's seeds differ by as much). The rest may be due to the width, or to a learning rate
 # that suits one scale better. If you compare widths, match the scale first.
 #
 # ### The paper's grid
@@ -762,7 +763,7 @@ tokens_row(tokens, masked.action[0, :28].tolist())
 #
 # | varied | settings | mean | where |
 # |---|---|---|---|
-# | depth, one block of large (a deeper model is initialised from a shallower one, A.1) | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
+# | depth of ALBERT-large (a deeper model is initialised from a shallower one, A.1) | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
 # | width H, three layers | 1,024 · 2,048 · 4,096 · 6,144 | 71.2 · 74.6 · **76.3** · 74.0 | Table 12 |
 # | dropout, xxlarge | with · without | 90.4 · **90.7** | Table 8 |
 # | more text (XLNet's and RoBERTa's), base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
@@ -827,7 +828,7 @@ for name, value in answers.items():
 #
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("05")

@@ -358,7 +358,7 @@ temperature_view(mask_logits, vocabulary, truth=masked_word)
 #
 # We train two students of two layers live, for 200 steps each. The first is initialised from two of the teacher's
 # layers and has all three losses (the *triple loss*); the second has random initialisation and only the MLM loss.
-# Up to TinyBERT, all students share one learning rate, and one for fine-tuning.
+# In all sections before TinyBERT, students share one learning rate for training and one for fine-tuning.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import STUDENTS, masked_accuracy, prepare, train_student
@@ -426,9 +426,9 @@ curves_chart(
 
 # %% [markdown]
 # *Each line is a student. From random initialisation accuracy rises slowly at first: the plateau. The learning rate falls
-# to zero over a whole run, so a point on the way is not the end of a shorter run.* Without a network, always saying the
-# most frequent word has a masked-token accuracy of {{number:level(Unigram):.0%}}, and counting what stands between two
-# neighbours {{number:level(NeighbourCounts):.0%}}.
+# to zero over a whole run, so a point on the way does not show what a shorter run would reach.* Two baselines without a network: always predicting the
+# most frequent word has a masked-token accuracy of {{number:level(Unigram):.0%}}, and the word most often counted between the
+# same two neighbours {{number:level(NeighbourCounts):.0%}}.
 #
 # - **The teacher's layers** help a lot in masked-token accuracy, {{number:past('triple loss')}} against
 #   {{number:past('fresh weights')}}, but not on the probe: {{number:past('triple loss', 'job_accuracy')}} and
@@ -438,7 +438,7 @@ curves_chart(
 #   and {{number:past('alone')}} without, which one seed cannot tell apart; the probe gives {{number:past_random_facts}}
 #   against {{number:past('alone', 'job_accuracy')}}.
 # - **More steps instead of a teacher**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give a
-#   masked-token accuracy of {{number:past('alone, twice the steps')}}, slightly more than either taught student, but
+#   masked-token accuracy of {{number:past('alone, twice the steps')}}, about as much as the better taught student, but
 #   {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe.
 #
 # **On the probe a student alone is no better than one that was never trained**, which has
@@ -486,7 +486,7 @@ ablation_chart(
 # **After {{number:FULL.steps}} steps the *initialisation* accounts for nearly all differences in masked-token accuracy**: it is
 # {{number:spread_masked}} from two of the teacher's layers; from random initialisation it is
 # {{number:masked_tokens('fresh weights')}} with the teacher's losses and {{number:masked_tokens('alone')}} without.
-# Against all three losses, students from the teacher's layers change by these points: without soft targets
+# Compared with the triple loss, students from the teacher's layers gain or lose these points: without soft targets
 # {{number:points('without soft targets', 'masked_accuracy')}}, without MLM
 # {{number:points('without masked words', 'masked_accuracy')}}, without cosine
 # {{number:points('without cosine', 'masked_accuracy')}}. With MLM only they reach
@@ -720,7 +720,7 @@ ablation_chart(
 # *Each dot is a seed; the students without the attention loss are furthest right.*
 
 # %% [markdown]
-# This differs from the paper's order (below), so we look closer. After {{number:TINY.general}} general steps the student
+# This differs from the paper's order (below), so we look closer. After {{number:TINY.general}} steps of general distillation (*general steps*) the student
 # *without* the attention loss is best in every seed: {{number:tiny_best}}, {{number:tiny_gained}} points above all
 # losses together. Without attention, the hidden loss helps in every seed (without both:
 # {{number:percent(narrow_reached()['without both layer losses'])}}). Soft targets give
@@ -735,7 +735,7 @@ ablation_chart(
 # {{number:first_losses()['hidden']:.1f}}, embedding {{number:first_losses()['embedding']:.1f}}. *Steps*: the paper's
 # students read 2.5 billion words three times before any task; ours take {{number:GENERAL_STEPS[0]}} steps from random
 # initialisation. So we multiply the attention loss by 0, 0.1 and 1, for {{number:GENERAL_STEPS[0]}} general steps and
-# for {{number:GENERAL_STEPS[1]}}. Everything else is equal; each cell has {{number:grid_seeds}}
+# for {{number:GENERAL_STEPS[1]}}. Everything else is equal; each combination has {{number:grid_seeds}}
 # ({{number:cpu_hours('06_tinybert_attention')}} CPU hours).
 
 # %%
@@ -753,7 +753,7 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 # {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}} without the attention loss. With the full weight and
 # {{number:GENERAL_STEPS[1]}} steps the student reaches {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, against
 # {{number:weight_none_many}} without the attention loss. Both changes together give
-# {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So the table above does not show that the attention loss does harm:
+# {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So the table above does not show that the attention loss does harm in general:
 # at full weight the student needs a longer general stage.
 #
 # After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach
@@ -780,7 +780,7 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # %% [markdown]
 # The student has {{number:deeper_score(1.0)}} with the attention loss and {{number:deeper_score(0.0)}} without, and the
 # seeds disagree. As far as {{number:seeds_of(deeper())}} can tell, more depth and fewer labels, changed at once, do not
-# make the attention loss help. (Both students are above their teacher, which reaches only
+# make the attention loss help; depth may still matter. (Both students are above their teacher, which reaches only
 # {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read
 # twenty variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested. The student's
 # heads are half as wide as its teacher's. And if all scores of one query grow by a constant, no attention weight changes,
@@ -796,7 +796,7 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 #
 # ### What is kept
 #
-# How much of the probe's accuracy is left at each size?
+# How much accuracy on the probe is left in students of each width?
 
 # %%
 from statistics import mean
@@ -814,8 +814,8 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # %% [markdown]
 # *Dots are means over seeds; bars reach from the worst to the best. Upper left is good. The wide students and the teacher
 # were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare only students of one width.
-# "Without attention" is the best row of its table. Both students called "alone" were stopped early: their gap is the gap at
-# that step, not the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
+# "Without attention" is the best row of its table. The wide student called "alone" was stopped early, the narrow one
+# was never pre-trained: their gaps are not the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
 
 # %% [markdown]
 # ## What the papers reached
@@ -831,7 +831,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # And BERT-base's row does not have the printed mean: exercise 06.6 finds the misprinted cell.
 #
 # TinyBERT reports test sets (Table 1): BERT-base has 79.5, TinyBERT-6 79.4, and TinyBERT-4 77.0 with 13% of the
-# weights; the same small shape without distillation has 70.2. Training is not free: DistilBERT took 90 hours on eight
+# weights; the same small shape without distillation has 70.2 (augmentation may explain part of this gap). Training is not free: DistilBERT took 90 hours on eight
 # V100 GPUs, on all of BERT's text, *after* somebody had trained BERT.
 #
 # DistilBERT was also tested on two tasks outside GLUE (Table 2; the second distillation is an option, tried on SQuAD
@@ -843,7 +843,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | DistilBERT | 92.82 | 77.7 / 85.8 |
 # | the same, a second distillation on SQuAD | – | 79.1 / 86.9 |
 #
-# The loss depends on the task: 0.64 points for the sentiment of a film review, 2.7 points of F1 for finding a span in a
+# How much is lost depends on the task: 0.64 points of accuracy for the sentiment of a film review, 2.7 points of F1 for finding a span in a
 # text. On a phone (a question-answering app on an iPhone 7 Plus) DistilBERT was 71% faster than BERT-base (tokenising
 # not counted) and had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; the
 # paper does not say how its file was stored.
@@ -876,7 +876,7 @@ against_the_budget(
 # - *It says no to DistilBERT, but yes to TinyBERT-4.* Then the company takes TinyBERT-4, distilled for its own task. By the printed means
 #   this costs {{number:below_the_teacher('tinybert_4')}} points against BERT-base; the same shape without a teacher needs the same time and memory and
 #   loses {{number:below_the_teacher('bert_tiny')}}.
-# - *It says no to all*, as on an old or busy processor. Then distillation alone cannot meet this budget: it takes shorter messages, an
+# - *It says no to all*, as on an old or busy processor. Then distillation alone cannot meet this budget: the company needs shorter messages, an
 #   even smaller shape, or other hardware.
 #
 # GLUE is not the company's task: the company must measure its own.
@@ -885,7 +885,7 @@ against_the_budget(
 #
 # | take | when | because | source |
 # |---|---|---|---|
-# | DistilBERT | many tasks, or tasks still to come; half the FLOPs are enough | distilled once, then fine-tuned like BERT; not for RTE-like inference (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
+# | DistilBERT | many tasks, or tasks still to come; half the FLOPs are enough | distilled once, then fine-tuned like BERT; but it loses most on RTE (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
 # | TinyBERT | one task with texts at hand, a tight budget | also narrower; but it has 68.5 instead of 75.6 without the task stage, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
 # | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | fine-tuned small pre-trained models can compete with elaborate distillation; plain distillation on the task improves them further. In TinyBERT's comparison they lose: {{number:printed('tinybert')['glue']['bert_tiny']}} against {{number:str(printed('tinybert')['glue']['tinybert_4'])}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
 # | quantise: 8 bits per weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if fine-tuning takes the quantisation into account; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
@@ -910,7 +910,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("06")

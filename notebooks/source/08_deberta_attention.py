@@ -234,8 +234,8 @@ print(f"{'uniform guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}"
 # *Held-out texts; {{number:CUE_STEPS}} steps, for the last model three times as many. One seed, one learning rate.*
 #
 # **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose
-# it.** So c2p alone solves the first task, and p2c alone the second. A model with both terms can solve both, though
-# with some seeds it needs more steps for the second. Why is the wrong term still above a guess? In the first task p2c
+# it.** So c2p alone solves the first task, and p2c alone the second. A model with both terms solves both.
+# Why is the wrong term still far above the model without positions? In the first task p2c
 # cannot choose a distance by the cue. Probably the four candidates arrive mixed, and the feed-forward layer, which
 # does see the cue, has to separate them.
 #
@@ -311,7 +311,7 @@ bias_maps()
 # {{number:32 * published('bert', 'base').num_heads}} numbers in the base encoder, shared by its layers. DeBERTa's table
 # alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. T5's price is that the number is the same for every word.
 #
-# Let us compute a bucket by hand. T5 has 32 buckets, 16 for each side. The first 8 of these hold one distance each. A
+# Let us compute a bucket by hand. T5 has 32 buckets, 16 for each side. On each side the first 8 hold one distance each. A
 # longer distance d goes into bucket 8 + floor(8 · log(d / 8) / log(128 / 8)), at most 15. For d = 20, log 2.5 / log 16
 # = 0.33; times 8 this is 2.64, so the bucket is 8 + 2 = 10.
 
@@ -357,7 +357,7 @@ score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
 # *Three maps of attention scores and their sum, already divided by sqrt(3d); with terms off, 3 becomes the number of
-# terms left. Content-to-position depends on the row (the query) and on the diagonal (the distance),
+# terms left. Content-to-position depends on the line (the query) and on the diagonal (the distance),
 # position-to-content on the column (the key) and on the diagonal. Look for diagonals: each is one distance.*
 
 # %% [markdown]
@@ -394,7 +394,7 @@ print("where row k + 1 acts, as (i, j):", [tuple(pair) for pair in is_different.
 # But both terms read one table P. In the code's form, the vector for "three to the left" serves both terms. In the
 # paper's form it serves "three to the left" in one term and "three to the right" in the other. Where positions go
 # through the content's projections (second generation), the two forms are different models; where each term has its
-# own projection, training can make them nearly equal. We follow the code, because all released weights were trained
+# own projection, training can make the two forms nearly equal. We follow the code, because all released weights were trained
 # with it.
 #
 # ### Beyond the furthest distance: two rules
@@ -480,8 +480,8 @@ ablation_chart(
 #   and FLOPs than either. The third such block brings {{number:control_gains}} points over two, and the seeds
 #   disagree.
 # - *The visits themselves?* They differ from one more block: both use the same weights, and both read the same x. But
-#   the gain that is left for them is smaller than the spread of the control's seeds ({{number:control_apart}}
-#   points). Judged by BERT, depth explains the decoder's gain; judged by the control, half of it. Whether the visits
+#   the gain that is left for them is smaller than the spread of the second control's seeds ({{number:control_apart}}
+#   points). By the first control (BERT) depth explains all of the decoder's gain; by the second, half of it. Whether the visits
 #   add to it stays open. We did not try other learning rates.
 #
 # The other rows:
@@ -499,7 +499,7 @@ ablation_chart(
 #   {{number:no_distances}}, depending on the seed.
 #
 # So in our small world most of DeBERTa's gain comes with its decoder. The decoder's positions explain little of that;
-# depth explains half of it or all, depending on the control. In a network of 12 layers this may differ.
+# depth explains half of it or all, depending on the control (and the seeds of one disagree). In a network of 12 layers this may differ.
 #
 # ### What a step costs
 #
@@ -562,11 +562,11 @@ print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 # in left-to-right language models without any position embeddings.
 #
 # Absolute positions make learning faster here. The slowest seed names all workers from step
-# {{number:all_from('BERT')}} on in BERT, from {{number:concat_from}} with the concatenation and from
+# {{number:all_from('BERT')}} on in BERT (whose attention differs, too), from {{number:concat_from}} with the concatenation and from
 # {{number:decoder_from}} with the decoder, whose visits may help, too. With distances alone it takes until
 # {{number:all_from(FAR)}} (wide table) and {{number:all_from(NEAR)}} (narrow table). (Measured every 20 steps, at
-# one learning rate.) The last line of the table is a model that gives every name the same probability at
-# every gap: its loss is ln 8. The source lecture's concatenation works here, too; it is just not what the authors
+# one learning rate.) The last line of the table is the chance level: one name at every gap, and, for the loss,
+# equal probabilities (ln 8). The source lecture's concatenation works here, too; it is just not what the authors
 # built.
 #
 # ### SiFT
@@ -586,7 +586,7 @@ from course_lib.objectives.sift import sift_loss, symmetric_kl
 show(sift_loss, symmetric_kl)
 
 # %% [markdown]
-# "How far" is a KL divergence in the paper and a cross-entropy in its code. Both have the same gradient: they differ
+# "How far" is a KL divergence in the paper and a cross-entropy in its code (ours adds both directions). Both have the same gradient: they differ
 # by the entropy of the prediction that is held fixed, and that is a constant.
 
 # %%
@@ -629,7 +629,7 @@ for step in (0, 1e-4, 1e-2):
 # The paper used SiFT for its model of 1.5 billion weights, on SuperGLUE and on GLUE (Table 12). Does it help our
 # small BERT, fine-tuned on few labels? In its best setting (chosen by the same held-out stories) it was ahead of plain
 # training at equal FLOPs, by {{number:sift_gain}} points, and of random perturbations of the same length, with
-# {{number:sift_seeds}} of {{number:sift_seeds}} seeds. But the seeds differ by more, and in most settings it was not
+# {{number:sift_seeds}} of {{number:sift_seeds}} seeds. But the seeds differ from one another by more than that, and in most settings it was not
 # ahead: we have not shown that it helps. The runs are in `data/results/08_sift.json`.
 #
 # ## What the paper reached
@@ -656,8 +656,8 @@ for step in (0, 1e-4, 1e-2):
 # | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
 #
-# DeBERTa-v3 goes the way of the table's second line: this attention, pre-trained like ELECTRA. ELECTRA and
-# XLNet are ahead of RoBERTa; a source lecture puts RoBERTa ahead of ELECTRA.
+# DeBERTa-v3 goes the way of the table's second line: this attention, pre-trained like ELECTRA. In its last line ELECTRA
+# and XLNet are ahead of RoBERTa; a source lecture puts RoBERTa ahead of ELECTRA.
 #
 # Read the paper critically, too. Its abstract claims a gain of 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4, but
 # its own Table 2 gives RoBERTa 89.4, so the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's
@@ -712,7 +712,7 @@ for name, pulls in tug.items():
 # {{number:tug_first}}. The pull is weak, compared with how well each task agrees with itself ({{number:mlm_first}}
 # and {{number:rtd_first}}). In the trained model it cannot be seen ({{number:tug_trained}}). But there, even two
 # batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}): a batch's gradient is mostly
-# noise by then, which could hide a weak pull. The difference in length remains: with λ = 50, the discriminator's
+# noise by then, which could hide a weak pull. The difference in length remains: with λ = 50 (ELECTRA's weight of RTD, not SiFT's λ), the discriminator's
 # gradient on the shared table is {{number:longer_first}} to {{number:longer_trained}} times as long as the generator's.
 #
 # The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks up its words in
@@ -811,7 +811,7 @@ for name, runs in shared["runs"].items():
 # | kept vectors: swapped word, repeated | {{number:share_swaps}} | {{number:share_swaps_two}} | {{number:share_swaps_v3}} |
 # | kept vectors: slot category | {{number:share_slots}} | {{number:share_slots_two}} | {{number:share_slots_v3}} |
 #
-# The first and last lines fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or v3's
+# The first and last lines fit v3's reasoning. Where the discriminator does not pull at the generator's table (two tables, or v3's
 # way), the generator is a few points better. With two tables the discriminator loses slot-category accuracy, perhaps
 # because masked words no longer train its table. v3's way has the highest slot-category accuracy. On *swapped words*,
 # the discriminator's own task, the seeds disagree: one table is best with one seed, v3's way with the other.
@@ -824,7 +824,7 @@ for name, runs in shared["runs"].items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("08")

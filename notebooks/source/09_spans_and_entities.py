@@ -82,7 +82,7 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 # 1/4. These do not sum to one, because longer spans are excluded. Divided by their sum they become the probabilities
 # 2/3 and 1/3. The mean is 4/3 words.
 #
-# Now mask four of ten words, numbered from 0. The first draw says *two words from word 2 on*, the second *three words
+# Now mask four of ten words, numbered from 0 (a larger budget than usual). The first draw says *two words from word 2 on*, the second *three words
 # from word 4 on*:
 #
 # | | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 |
@@ -198,7 +198,7 @@ show(mask_spans)
 # | the last span | complete words | cut at the budget, also inside a word | `whole_words` |
 # | spans that touch | (nothing) | merged, before the 80/10/10 draw | `merge` |
 # | random tokens | (nothing) | as frequent as in the corpus | `frequencies` |
-# | SBO predicts | every token of a span | the first 15; none of a span at the edge of a sequence | `longest` |
+# | SBO predicts | every token of a span | the first 15 (20 by default); none of a span at the edge of a sequence | `longest` |
 # | loss | MLM + SBO of each token, summed | mean MLM + (sum of SBO) / (n + 1), for n predicted tokens | |
 # | weight decay | 0.1 | 0.01 in the published command | |
 #
@@ -285,7 +285,7 @@ spans_view(world.tokenizer, stories[1].text)
 lengths_view()
 
 # %% [markdown]
-# *Bars: the distribution. Rings: lengths drawn from it. With p = 1 every span is one word, which is BERT's masking.*
+# *Bars: the distribution. Rings: lengths drawn from it. With p = 1 every span is one word: whole-word masking.*
 #
 # ## ERNIE (Baidu): mask what belongs together
 #
@@ -309,7 +309,7 @@ for gaps in ({2}, {0}, {0, 1, 2}):
 
 # %% [markdown]
 # With one word masked, the rest of the name nearly determines it. With all three masked, every name of three words
-# fits, so the model must know which of them is in this city.
+# fits, so the model must know which of them is in fulburg.
 #
 # ERNIE (Baidu) is trained in three stages, in this order: **basic** (single words; in Chinese, single characters),
 # **phrase**, **entity**. All three use the masked-LM loss. There is no loss for phrases or entities, no linking and
@@ -408,7 +408,7 @@ for pattern, meaning in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "?
 # character is masked, and {{number:stored('09_chinese')['words_alone']['word_exact']:.0%}} if all are. When
 # characters are masked one by one, {{number:stored('09_chinese')['given_away']:.0%}} of the masked characters in such
 # words leave another one readable. So a BERT trained in this way can often answer by spelling alone. Our case is
-# extreme, because our world has few words; in real text one character tells less.
+# extreme, because our world has few words; in real text one character probably tells less.
 #
 # Does it matter? We train three BERTs (four layers of width 96, 10,000 stories,
 # {{number:stored('09_chinese')['recipes']['words']['steps']:,}} steps, {{number:chinese_seeds}}). They differ only in
@@ -452,16 +452,16 @@ ablation_chart(
 # - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and
 #   {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and
 #   {{number:chinese('place_exact', 'words')}}, facts {{number:chinese('fact_exact', 'characters')}} and
-#   {{number:chinese('fact_exact', 'words')}}. This fits ERNIE's claim. But these measures mask whole words, as only
-#   one of the two practised. The probe masks nothing, and there they are closer:
+#   {{number:chinese('fact_exact', 'words')}}. This fits ERNIE's claim. But these measures mask whole words, which
+#   only one of the two practised. The probe masks nothing, and there they are closer:
 #   {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
 # - *Names as units*: places reach {{number:chinese('place_exact', 'names')}}; words and facts are as with whole words
 #   ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people rose, too,
 #   to {{number:chinese('person_exact', 'names')}}, although both recipes mask their names alike. So chance may
 #   explain gains of this size, also that of words over characters on people.
 #
-# With {{number:chinese_seeds}}, both recipes with whole words are ahead of characters; how far, and what names as
-# units add, is not settled.
+# With {{number:chinese_seeds}}, both recipes with whole words are ahead of characters where whole words are masked;
+# how far, and what names as units add, is not settled.
 #
 # ## ERNIE (Tsinghua): read what is known
 #
@@ -624,7 +624,7 @@ show(FusionBlock, EntityHead)
 #
 # transformers has no such model. But by the paper's formulas a text without entities is processed exactly as in BERT.
 # To check this, we copy the weights of a fusion encoder's text stream into a BERT and compare. The released program
-# departs from the formulas in one place. There [CLS] always has an entity, a vector of zeros that every entity
+# differs from BERT even on such a text. There [CLS] always has an entity, a vector of zeros that every entity
 # attends to (`cls_entity=True`).
 
 # %%
@@ -819,7 +819,7 @@ for name, without in pairs:
         f"{' / '.join(f'{100 * (run[key] - base[key]):+.0f}' for run, base in both):>12}" for key in keys.values()))  # fmt: skip
 
 # %% [markdown]
-# Both seeds agree on these points:
+# Both seeds agree on these points (two signs agree by chance half of the time, so trust the large gaps most):
 #
 # - *Single tokens are learned better by masking tokens than spans*: {{number:masks('masked_accuracy', 'tokens')}},
 #   with spans {{number:masks('masked_accuracy', 'spans')}} (means of
@@ -862,7 +862,7 @@ for name, without in pairs:
 #   tokens shows in one seed only. So "entity masking teaches facts" is not settled here; few tokens of a story belong
 #   to a name of several words.
 #
-# Why does the SBO cost so much accuracy on masked words? There are four candidate causes. *Steps*: the paper's runs
+# Why does the SBO cost so much accuracy on masked words? There are at least four candidate causes. *Steps*: the paper's runs
 # have hundreds of times as many. *Size*: four narrow layers must share their width with the boundary's task. *Text*:
 # a story has about fifty words, so only two or three spans are masked; the paper's sequences have 512 tokens. *Rate*:
 # the second loss may need another learning rate. We can test the first: both recipes, twice as long.
@@ -895,8 +895,8 @@ for name, run in runs.items():
 #
 # | | the vectors | so the model has |
 # |---|---|---|
-# | right | TransE's, of all facts | the parameters, and knowledge |
-# | without | TransE's, of the half of the facts that no test uses | the parameters, and half of the knowledge |
+# | right | TransE's, of all facts | the added parameters, and knowledge |
+# | without | TransE's, without the tested half of the facts | the parameters, and half of the knowledge |
 # | shuffled | TransE's, each assigned to another entity | the parameters, and wrong knowledge |
 # | none | no entities at all | neither |
 #
@@ -929,13 +929,13 @@ ablation_chart(
 #   {{number:fusion('relation 500', 'shuffled')}} with shuffled ones, {{number:fusion('relation 500', 'none')}}
 #   without any. A model that knows only the entities' kinds would reach one half. So the gain does not come from the
 #   parameters, nor from marking the names. This answers the third guess: wrong vectors do not help. With them, as
-#   without any, the model learns nothing about relations (half of the pairs are related), so these two rows cannot be
-#   ranked.
+#   without any, the model learns nothing about relations (neither row beats the majority class), so these two rows
+#   cannot be ranked.
 # - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none
 #   {{number:fusion('country 100', 'none')}}. The right vectors are best, but far from reliable.
 # - *Kind*, which the text tells: {{number:fusion('kind 100', 'none')}} without any vectors,
 #   {{number:fusion('kind 100', 'right')}} with the right ones, and *less* with shuffled ones,
-#   {{number:fusion('kind 100', 'shuffled')}}. Wrong knowledge does harm.
+#   {{number:fusion('kind 100', 'shuffled')}}. Wrong vectors do harm here.
 #
 # Do not overlook the row *without*. If the tested facts are left out, the accuracy is
 # {{number:fusion('relation 500', 'without')}}: no better than with no vectors. For a fact that this TransE did not
@@ -975,7 +975,7 @@ ablation_chart(
 # 2.7, a gain of 1.3 in all.
 #
 # The tables print no spread. By their numbers random spans are nearly everywhere as good as spans chosen by a parser
-# or a name finder. And on GLUE, whose tasks concern whole sentences, the rows hardly differ.
+# or a name finder. And on GLUE, whose tasks concern whole sentences, the rows differ by at most 1.1 points.
 #
 # On the *test* sets (EM: exact match) the authors also report two BERTs that they trained themselves:
 #
@@ -1051,7 +1051,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("09")

@@ -727,7 +727,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
+# Each line was checked by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("11")

@@ -69,7 +69,7 @@ for n in (16, 256, 4_096):
 # %% [markdown]
 # FLOPs per byte are the **arithmetic intensity**. A product's intensity grows with n; a sum's is 1/12 at any size. Softmax, LayerNorm,
 # GELU, dropout and masking do a few FLOPs per number, so their intensity is low as well. Time is limited by FLOPs in large products and
-# by bytes in these. A third limit is latency: many small steps, each of which waits.
+# by bytes in the others. A third limit is latency: many small steps, each of which waits to be started.
 #
 # ### This machine
 #
@@ -198,13 +198,13 @@ show(masking._mix, masking.random_bits, masking.as_uniform)
 
 # %% [markdown]
 # This is a **counter-based** random number generator: a hash in integer arithmetic on the whole batch, without state or a loop over
-# rows. `_mix` scrambles every bit; each of the four numbers is mixed in before the next one is added. `use` separates the draws that
+# rows. `_mix` scrambles every bit; from the epoch on, each number is mixed in before the next one is added. `use` separates the draws that
 # one mask needs: which positions, which replacement.
 #
 # ## Puzzle: look up by shifting
 #
 # **Spec.** For tokens i and j, DeBERTa (lecture 08) needs the product of i's query with the vector of their *distance* i − j.
-# One matrix product computes it for all distances, with a row for each i and a column for each distance. Then each pair picks its column.
+# One matrix product computes it for all distances, with a row for each i and a column for each distance. Then each pair (i, j) picks its column.
 #
 # The plain way to pick is a `gather`, which reads an index for every number. But look at its picks (the letters) for three tokens.
 # The columns are the distances from 2 down to −2:
@@ -473,8 +473,9 @@ roofline_chart(roof, points)
 
 # %% [markdown]
 # *Horizontal axis: arithmetic intensity, FLOPs for each byte that must move. Vertical axis: FLOPs per second (of matrix products only).
-# Under the slope kernels are memory-bound, under the flat line compute-bound. A version that does less moves left; it may be faster
-# although further below the roof. The intensity counts inputs and outputs once each and nothing in between. So a version that only
+# Under the slope kernels are memory-bound, under the flat line compute-bound if they move no more than they must. A version that
+# does less moves left; it may be faster although further below the roof.
+# The intensity counts inputs and outputs once each and nothing in between. So a version that only
 # moves less in between goes straight up, as the distillation loss does. In the table below, kernels with intensity 0.0 do no matrix
 # products; their last column is the fraction of memory's rate. Above its roof a kernel uses the cache, or the roof was measured too low.*
 
@@ -530,9 +531,9 @@ for title, remark in stored["remarks"].items():
 #
 # ### Without bfloat16
 #
-# That processor multiplies bfloat16 natively. Many laptops do not, nor do many Colab machines. How much of the 8 to 10 times over
+# That processor multiplies bfloat16 natively. Many laptops do not, nor do many Colab machines. How much of our lead of 8 to 10 times over
 # transformers as shipped is left there? Write down a number, then run the cell. This later run used a slower processor without bfloat16
-# and fewer sizes. It has peers that the first run lacks, and every contender kept its freed memory (explained below).
+# and fewer sizes. It has peers that the first run lacks (such as logits at selected positions only), and every contender kept its freed memory (explained below).
 
 # %%
 speed_chart(read_result("14_speed_float32"))
@@ -545,10 +546,10 @@ speed_chart(read_result("14_speed_float32"))
 # {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours, but trains with a dropout of 0.1; ours has none.
 # Tuned (without dropout), compiled and given our largest trick, logits at the selected positions only, it takes
 # {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times as long; for
-# mini the bars still overlap. So where did the ten times come from? The first run has float32, too. There ours is
-# {{number:ladder('mini')}} (mini) and {{number:ladder('tiny')}} (tiny) times as fast as shipped, and bfloat16 multiplies that by
-# {{number:ladder('mini', BY_RULES, 'ours in float32')}} and {{number:ladder('tiny', BY_RULES, 'ours in float32')}}. So in that run the
-# larger factor is there in float32. (Mini gains less in the later run; processor and allocator differ, so the reason is open.)
+# mini the bars still overlap. So where did the factor of ten come from? The first run has float32, too. There ours is
+# {{number:ladder('mini')}} (mini) and {{number:ladder('tiny')}} (tiny) times as fast as shipped, and bfloat16 with the rules' attention multiplies that by
+# {{number:ladder('mini', BY_RULES, 'ours in float32')}} and {{number:ladder('tiny', BY_RULES, 'ours in float32')}}. So in that run
+# the larger factor comes without bfloat16. (Mini gains less in the later run; processor and allocator differ, so the reason is open.)
 #
 # In float32 this step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the
 # rate of matrix products, so a perfect kernel with equal FLOPs could save only the rest. DeBERTa at 8×512 is
@@ -588,7 +589,7 @@ for kind, share in [*shares.items(), ("fused attention and all else", 1 - sum(sh
 # %% [markdown]
 # On a processor without native bfloat16, matrix products take most of the step, so only the other lines leave room for improvement. With
 # native bfloat16 products take a smaller part. The other lines do few FLOPs for each number that they read and write, so by the
-# roofline they are memory-bound (except fused attention). Faster products would not help there; moving less would.
+# roofline they are memory-bound (except the last, which is mixed). Faster products would not help there; moving less would.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back
 # after use. A new block has addresses but no memory yet. The first access to each of its pages (usually 4 KB) stops the program until the
@@ -621,7 +622,7 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 # stored run above, which is older, no contender has it.
 #
 # Why a new process? In an old one, such as this notebook's, a block in use at the end of the allocator's memory may prevent freed memory
-# from being given back.
+# from being given back, and then there are fewer page faults to count.
 #
 # ### On a GPU
 
@@ -632,15 +633,16 @@ speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and
 # *Tokens per second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length.
 # {{number:where_measured(gpu_run()['machine'])}}; only three rounds, so mind the bars.*
 #
-# At 8,192 tokens the kernel is {{number:on_gpu('8,192', False):.1f}} times as fast as transformers' attention, and
+# At 8,192 tokens the kernel is {{number:on_gpu('8,192', False):.1f}} times as fast as transformers' attention (eager, not compiled), and
 # {{number:on_gpu('8,192', True):.1f}} times with the backward pass, where it takes {{number:gpu_memory('ours, in Triton')}} MB instead of
 # {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 was measured as a layer, with two LayerNorms and a
 # narrow feed-forward more. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and
 # {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, but the layer holds less memory.
 #
-# At 256 tokens there is little to gain: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the
+# At 256 tokens the kernel gains far less: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the
 # backward pass. With so little work the GPU probably waits for the CPU. At 1,024 the factors are {{number:on_gpu('1,024', False):.1f}} and
-# {{number:on_gpu('1,024', True):.1f}}. At both lengths, with the backward pass, our *readable* reference is faster than the kernel
+# {{number:on_gpu('1,024', True):.1f}}. At both lengths, with the backward pass, the bars of kernel and
+# transformers overlap, and our *readable* reference is faster than the kernel
 # ({{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}} times transformers' at 1,024). Larger batches were not measured.
 
 # %%

@@ -114,7 +114,7 @@ check("17.1", my_info_nce)
 # | **late interaction** (ColBERT) | one vector per *token*; each query token takes its best match (*MaxSim*) | all documents, with one vector per token (ColBERT shortens and compresses them) | one text through the model, N times some thousand dot products |
 # | **cross-encoder** | both texts in one input, with [SEP] between | nothing | N texts through the model |
 #
-# So a cross-encoder reads only the first 50 or so documents that a cheaper method found. The stored results below compare the first two; on the page itself you train a simpler bi-encoder, a table of token vectors. Here is the encoder:
+# So a cross-encoder reads only the first 50 or so documents that a cheaper method found. The stored results below compare all three; on the page itself you train a simpler bi-encoder, a table of token vectors. Here is the encoder:
 
 # %%
 show(SentenceEncoder.forward)
@@ -128,7 +128,7 @@ show(info_nce_loss)
 # %% [markdown]
 # ### More negatives than memory
 #
-# The more texts a batch has, the harder the task and, usually, the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole, because a part's texts are compared only with each other. *GradCache* (Gao et al. 2021) solves this: encode everything without a graph; compute the gradient of the loss for the *vectors*; then encode each chunk again and backpropagate its vectors' gradient.
+# The more texts a batch has, the harder the task and, usually, the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole, because a part's texts are compared only with each other. *GradCache* (Gao et al. 2021) solves this: encode everything without a graph; compute the gradient of the loss with respect to the *vectors*; then encode each chunk again and backpropagate its vectors' gradient.
 
 # %%
 from course_lib.kernels.contrastive import backward_in_chunks
@@ -172,7 +172,7 @@ print("MaxSim agrees:", torch.allclose(*together, atol=1e-5))
 #
 # ### Why BERT's own vectors search badly
 #
-# We compare neighbours in a list of documents from different modules. They have little in common, so good vectors should give cosines near zero.
+# We take one document from each module and compare each with the next one in the list. They have little in common, so good vectors should give cosines near zero.
 
 # %%
 train, unseen = slice_pairs("train"), slice_pairs("modules")
@@ -190,7 +190,7 @@ cosines_chart(vectors)
 # %% [markdown]
 # *Each dot is a pair of documents from two modules, each bar a mean. With [CLS] or the mean of all tokens, nearly all look alike. Subtracting their common part brings the average close to 0, as it must; the cosines now spread to both sides.*
 #
-# Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart. But centring alone helps little: below, it lifts the mean from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('mean, centred', 'modules')}}, and BM25 has {{number:mean_of('BM25', 'modules')}}. Most of the distance has another cause: nothing in the pre-training compares two texts.
+# Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart. But centring alone helps little: below, it lifts the mean from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('mean, centred', 'modules')}}, and BM25 has {{number:mean_of('BM25', 'modules')}}. Most of the distance has another cause, probably that nothing in the pre-training compares two texts.
 #
 # ### A first success, in seconds
 #
@@ -207,7 +207,7 @@ print(f"token table, trained:   {live.table():.3f}")
 print(f"BM25:                   {live.words():.3f}")
 
 # %% [markdown]
-# **Training a bag of token vectors helps at once, but BM25 is still ahead.** Look at what each of them finds and misses. For each document we print the first sentence of its docstring, which the search has not read:
+# **Training a bag of token vectors helps at once, but BM25 is still ahead.** (The stored results below have more training pairs and other test documents, so their numbers differ.) Look at what each of them finds and misses. For each document we print the first sentence of its docstring, which the search has not read:
 
 # %%
 for question in ("sort numbers", "how likely is an outcome", "open a file that is compressed"):
@@ -258,7 +258,7 @@ ways_table()
 #
 # - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
 # - **Training pays, but does not overtake BM25**, the second guess: the bi-encoder rises from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and from {{number:mean_of('mean', 'packages')}} to {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights the same steps reach only {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}} (one seed; its loss is still falling).
-# - **New packages are harder for all**: BM25 falls to {{number:mean_of('BM25', 'packages')}}, by less than any model trained here. A token table, trained in seconds on thirteen times as many pairs in larger batches, is level with the bi-encoder on unseen modules ({{number:mean_of('token table', 'modules')}}) and ahead on new packages ({{number:mean_of('token table', 'packages')}}): part of what the encoder learned belongs to its packages. MiniLM, which others trained on a billion pairs (perhaps these docstrings among them), is slightly ahead of BM25: {{number:mean_of('MiniLM', 'modules')}} and {{number:mean_of('MiniLM', 'packages')}}.
+# - **New packages are harder for all**: BM25 falls to {{number:mean_of('BM25', 'packages')}}, by a smaller fraction than any model trained here. A token table, trained in seconds on thirteen times as many pairs (repeats included) in larger batches, is level with the bi-encoder on unseen modules ({{number:mean_of('token table', 'modules')}}) and ahead on new packages ({{number:mean_of('token table', 'packages')}}): part of what the encoder learned belongs to its packages. MiniLM, which others trained on a billion pairs (perhaps these docstrings among them), is slightly ahead of BM25, on new packages perhaps by chance: {{number:mean_of('MiniLM', 'modules')}} and {{number:mean_of('MiniLM', 'packages')}}.
 # - **A vector per token keeps more than a vector per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
 # ### Late interaction
@@ -282,11 +282,11 @@ check("17.4", my_maxsim)
 shared_words_chart()
 
 # %% [markdown]
-# *Unseen packages. To the right, query and document share more words; bands show the range over seeds.* Without a shared word BM25 finds nothing by construction, and many such queries may have no recognisable answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, TF-IDF {{number:figure(where_few_words('TF-IDF', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **With at most one shared word all vectors beat BM25; from three words on, BM25 wins.** For our small encoder much of the lead is BM25's own weakness, since TF-IDF, which also counts words, has more than half of it. Still, each finds what the other misses; that is why both are used together.
+# *Unseen packages. To the right, query and document share more words; bands show the range over seeds.* Without a shared word BM25 finds nothing by construction, and many such queries may have no recognisable answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, TF-IDF {{number:figure(where_few_words('TF-IDF', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **With at most one shared word all vectors in the chart beat BM25; from three words on, BM25 wins.** For our small encoder much of the lead is BM25's own weakness, since TF-IDF, which also counts words, has more than half of it. Still, each finds what the other misses; that is why both are used together.
 #
 # ### Together
 #
-# In a fusion by ranks, a weak partner counts as much as a strong one. With the bi-encoder, BM25 loses by it on unseen packages ({{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}}) and gains on unseen modules, where the partner is better ({{number:beside('bi-encoder', 'BM25', 'modules', 'fused')}}). A mix of scores, with a weight chosen on other queries, gains on both: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}} and {{number:beside('bi-encoder', 'BM25', 'modules', 'mix')}}. (With untrained BERT, the zero line of a mix, it gains {{number:beside('mean', 'BM25', 'packages', 'mix')}} and {{number:beside('mean', 'BM25', 'modules', 'mix')}}.) That settles the third guess: **it depends on how you combine them, and on how weak the partner is.**
+# In a fusion by ranks, a weak partner counts as much as a strong one. Fused with the bi-encoder, BM25 loses on unseen packages ({{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}}) and gains on unseen modules, where the partner is better ({{number:beside('bi-encoder', 'BM25', 'modules', 'fused')}}). A mix of scores, with a weight chosen on other queries, gains on both: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}} and {{number:beside('bi-encoder', 'BM25', 'modules', 'mix')}}. (With untrained BERT, the zero line of a mix, it gains {{number:beside('mean', 'BM25', 'packages', 'mix')}} and {{number:beside('mean', 'BM25', 'modules', 'mix')}}.) That settles the third guess: **it depends on how you combine them, and on how weak the partner is.**
 #
 # {{exercise:17.5}}
 
@@ -301,7 +301,7 @@ check("17.5", my_mix)
 # %% [markdown]
 # ### What else might help
 #
-# These are the next things to try, by the rules above:
+# We tried these next, by the rules above:
 #
 # - **Hard negatives**: each step also compares every query with one of BM25's twenty best wrong documents.
 # - **A newer start**: course-modernbert instead of course-bert.
@@ -316,12 +316,12 @@ trials_table()
 # *As above: nDCG@10, alone and mixed with BM25. The first two rows repeat the table above; "a third": of the queries.*
 #
 # - **Hard negatives change nothing here**: {{number:mean_of('hard negatives', 'modules')}} and {{number:mean_of('hard negatives', 'packages')}}, without them {{number:mean_of('bi-encoder', 'modules')}} and {{number:mean_of('bi-encoder', 'packages')}}. Perhaps the random ones of a batch of 64 are hard enough for so few steps; we did not train for longer.
-# - **The newer start helps**: {{number:beside('from course-modernbert', 'bi-encoder', 'modules')}} and {{number:beside('from course-modernbert', 'bi-encoder', 'packages')}} compared with the bi-encoder, after the same 120 steps. Both checkpoints were pre-trained on the same text for equal FLOPs (page 16). Mixed with BM25 little of that is left: {{number:mean_of('from course-modernbert', 'modules', 'mix')}} and {{number:mean_of('from course-modernbert', 'packages', 'mix')}}, against {{number:mean_of('bi-encoder', 'modules', 'mix')}} and {{number:mean_of('bi-encoder', 'packages', 'mix')}}.
+# - **The newer start helps**: {{number:beside('from course-modernbert', 'bi-encoder', 'modules')}} and {{number:beside('from course-modernbert', 'bi-encoder', 'packages')}} compared with the bi-encoder, after the same 120 steps. Both checkpoints were pre-trained on the same text for equal FLOPs (page 16). Mixed with BM25 little of that is left on unseen modules and nothing on unseen packages: {{number:mean_of('from course-modernbert', 'modules', 'mix')}} and {{number:mean_of('from course-modernbert', 'packages', 'mix')}}, against {{number:mean_of('bi-encoder', 'modules', 'mix')}} and {{number:mean_of('bi-encoder', 'packages', 'mix')}}.
 # - **SimCSE** improves on the untrained mean ({{number:mean_of('mean', 'modules')}} and {{number:mean_of('mean', 'packages')}}) and stays behind training on pairs: {{number:mean_of('SimCSE', 'modules')}} and {{number:mean_of('SimCSE', 'packages')}}.
-# - **The cross-encoder needs many steps.** BM25's first {{number:CANDIDATES}} documents all share words with the query, so it must learn a finer comparison. Its loss begins at ln 4 = {{number:chance_loss}} and ends at {{number:cross_loss():.2f}}. Its own order is worse than BM25's. A mix of both gains {{number:beside(CROSS, 'BM25, a third', 'modules', 'mix')}} and {{number:beside(CROSS, 'BM25, a third', 'packages', 'mix')}}.
-# - **On code, vectors win**: MiniLM has {{number:beside('code: MiniLM', 'code: BM25', 'modules')}} and {{number:beside('code: MiniLM', 'code: BM25', 'packages')}} compared with BM25. (Its billion training pairs, by its authors' list, include code with descriptions.) Our bi-encoder, trained in minutes, is level with BM25 on unseen modules and behind on unseen packages; mixed with it, {{number:beside('code: bi-encoder', 'code: BM25', 'modules', 'mix')}} and {{number:beside('code: bi-encoder', 'code: BM25', 'packages', 'mix')}}.
+# - **The cross-encoder learns slowly.** BM25's first {{number:CANDIDATES}} documents all share words with the query, so it probably must learn a finer comparison. Its loss, with one correct document and three wrong ones, begins at ln 4 = {{number:chance_loss}} and ends at {{number:cross_loss():.2f}}. Its own order is worse than BM25's. A mix of both gains {{number:beside(CROSS, 'BM25, a third', 'modules', 'mix')}} and {{number:beside(CROSS, 'BM25, a third', 'packages', 'mix')}}.
+# - **On code, MiniLM wins**: it has {{number:beside('code: MiniLM', 'code: BM25', 'modules')}} and {{number:beside('code: MiniLM', 'code: BM25', 'packages')}} compared with BM25. (Its billion training pairs, by its authors' list, include code with descriptions.) Our bi-encoder, trained in minutes, is level with BM25 on unseen modules and behind on unseen packages; mixed with it, {{number:beside('code: bi-encoder', 'code: BM25', 'modules', 'mix')}} and {{number:beside('code: bi-encoder', 'code: BM25', 'packages', 'mix')}}.
 #
-# **Nothing that we trained beats BM25 by itself on unseen packages. Vectors pay most where words fail, as with code.**
+# **Nothing that we trained beats BM25 by itself on unseen packages. In a mix, vectors add more on code than on text.**
 #
 # %% [markdown]
 # ### Shorter vectors
@@ -388,7 +388,7 @@ course_table()
 # %% [markdown]
 # *nDCG@10 of {{number:questions_on_course('quiz')}} quiz questions for their page, and of {{number:questions_on_course('sections')}} of them for the section; alone, and mixed with BM25. The last columns give the gain of the mix on sections, and its 95% interval (bootstrap over questions).*
 #
-# **No encoder beats BM25 by itself here, and our mixes do not show that meaning helps.** On sections BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}, our bi-encoder {{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}, and course-bert without its training on docstrings ("mean") {{number:on_course('mean', 'sections', 'mix', 'gain')}}. With {{number:questions_on_course('sections')}} questions these differences are within chance. MiniLM gains most, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}, and {{number:on_course('MiniLM', 'quiz', 'mix', 'gain')}} on pages, where BM25 by pieces gains nothing. The questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask a question in your own words, and look at what the search misses.
+# **No encoder beats BM25 by itself here, and our mixes do not show that meaning helps.** On sections BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}, our bi-encoder {{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}, and course-bert without its training on docstrings ("mean") {{number:on_course('mean', 'sections', 'mix', 'gain')}}. With {{number:questions_on_course('sections')}} questions the differences between these gains are within chance. MiniLM gains most, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}, and {{number:on_course('MiniLM', 'quiz', 'mix', 'gain')}} on pages, where BM25 by pieces gains nothing. The questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask a question in your own words, and look at what the search misses.
 #
 # ### Where it breaks
 #

@@ -1,6 +1,6 @@
 """Lay an empty room for a lecture, with a page and a deck that pass the tests from the start.
 
-    make new-lecture NB=10 NAME=many_languages
+    make new-lecture NB=18 NAME=a_name
 
 writes course_lib/lectures/lecture_NN/ (exercises/ and exercises.toml, claims.py and claims.toml,
 numbers.py, quiz.toml), the sources of the page and the deck, and the file of the answers that tests
@@ -180,7 +180,7 @@ def lay(root: Path, number: str, name: str) -> list[str]:
     if not re.fullmatch(r"\d\d", number) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(
             f"NB={number!r} NAME={name!r} was given; expected two digits and a name in small "
-            "letters, as in `make new-lecture NB=10 NAME=many_languages`."
+            "letters, as in `make new-lecture NB=18 NAME=a_name`."
         )
     if there := [path for path in (root / "notebooks" / "source").glob(f"{number}_*.py")]:
         raise ValueError(f"lecture {number} exists already: {there[0].name}; take another number.")

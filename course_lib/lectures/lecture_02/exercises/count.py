@@ -106,7 +106,7 @@ COUNT = Exercise(
              "exercise counts no head."),
         Edit("return embeddings", "return 2 * H + 2 + embeddings",
              "The NSP head was counted, 2H + 2; the exercise leaves it out."),
-        Edit("+ 2 * H", "+ V * H + 2 * H", "You count a matrix of V×H too many. The decoder of the "
+        Edit("+ 2 * H", "+ V * H + 2 * H", "You count one V×H matrix too many. The decoder of the "
              "MLM head is the word embedding matrix once more (tied), and this exercise counts no "
              "head."),
         Edit("config.intermediate_size", "4 * config.hidden_size",

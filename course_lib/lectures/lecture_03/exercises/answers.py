@@ -184,10 +184,11 @@ ANSWERS = Exercise(
         marks('re.sub("[.,]", "", text.lower())', "Dots and commas go, other marks stay. Remove "
               "every character of string.punctuation."),
         marks('re.sub(r"[^\\w\\s]", "", text.lower())',
-              "The underscore stays (\\w takes it for a letter), and signs go that are not in "
-              "string.punctuation, such as £. Remove exactly string.punctuation."),
+              "The underscore stays (\\w takes it for a letter), and you remove signs that are not "
+              "in string.punctuation, such as £. Remove exactly string.punctuation."),
         marks('re.sub(r"[^\\w\\s]|_", "", text.lower())',
-              "Signs go that are not in string.punctuation, such as £: they stay."),
+              "You also remove signs that are not in string.punctuation, such as £. They must "
+              "stay."),
         marks('" ".join(word.strip(string.punctuation) for word in text.lower().split())',
               "Punctuation inside of words stays. Every mark goes: *3.5* becomes *35*."),
         marks('text.lower().translate(str.maketrans(dict.fromkeys(string.punctuation, " ")))',

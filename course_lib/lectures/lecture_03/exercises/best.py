@@ -162,11 +162,11 @@ BEST = Exercise(
              "Where all sums are negative, a pair outside wins: triu() leaves 0 below the "
              "diagonal, and 0 is the best then. Give these pairs minus infinity.",
              more=((SPAN, "j < i + longest"), ANY_START, ANY_END)),
-        Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most so many tokens."),
+        Edit(SPAN, "i <= j", "`longest` has no effect: a span has at most that many tokens."),
         Edit(SPAN, "i <= j <= i + longest", "Spans of longest + 1 tokens are among your "
              "candidates. From i to j there are j − i + 1."),
         Edit(SPAN, "i <= j < i + longest - 1", "Spans of exactly `longest` tokens are missing. "
-             "From i to j there are j − i + 1, and so many are still allowed."),
+             "From i to j there are j − i + 1, and that many are still allowed."),
         Edit(SPAN, "i <= j", "The best span of any length is found and then cut to `longest` "
              "tokens. Where it was cut no answer ends: compare only spans that are short enough.",
              more=(("return span", "return span[0], min(span[1], span[0] + longest - 1)"),)),

@@ -61,7 +61,7 @@ def how_little() -> str:
     parts = [f"{name} {count:,} ({count / whole:.4%})" for name, count in counts.items()]
     return (
         f"On top of BERT-base's {whole:,}: {', '.join(parts)}. All else is there before the first "
-        f"labelled example. Taggers and answer finders even lay {pooler:,} aside, the pooler."
+        f"labelled example. Taggers and answer finders do not even use the pooler's {pooler:,}."
     )
 
 

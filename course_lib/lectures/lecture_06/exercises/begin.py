@@ -124,14 +124,14 @@ def some(module: str, keep: str) -> str:
 
 
 def part(keep: str, what: str) -> Edit:
-    return Edit(LAYER, some(LAYER, keep), f"You did not copy {what} of the layers. A layer is "
+    return Edit(LAYER, some(LAYER, keep), f"Of the layers you did not copy {what}. A layer is "
                 "attention, feed-forward and two LayerNorms, weights and biases: "
                 "block.load_state_dict(...) copies all of them.")  # fmt: skip
 
 
 def table(name: str, what: str) -> Edit:
-    return Edit(EMBED, some(EMBED, f"{name!r} not in k"), f"You did not copy {what} of the "
-                "embeddings; copy all four parts.")  # fmt: skip
+    return Edit(EMBED, some(EMBED, f"{name!r} not in k"), f"Of the embeddings you did not "
+                f"copy {what}; copy all four parts.")  # fmt: skip
 
 
 BEGIN = Exercise(

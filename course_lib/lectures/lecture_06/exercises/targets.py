@@ -56,7 +56,8 @@ TARGETS = Exercise(
              "The factor T² is missing. Softening shrinks the gradient about as 1/T²; the factor "
              "compensates for that at high T."),
         Edit("temperature**2", "temperature",
-             "The factor is T; it must be T²: one T from softening each of the two answers."),
+             "The factor is T; it must be T²: one 1/T comes from dividing the student's logits, "
+             "another because softened answers are closer together."),
         Edit("temperature**2", "temperature**-2",
              "The loss is divided by T². Softening makes the gradient too *small*: multiply."),
         Edit("temperature**2 * apart", "apart", "T has no effect. Divide both networks' logits by "

@@ -32,7 +32,8 @@ def published() -> str:
     rest = 0.2 * 0.8 ** torch.arange(10).double()
     rest[-1] += 1 - rest.sum()  # all that is longer, counted as ten
     return (
-        f"One span in five has one word ({float(probabilities[0]):.1%}), the mean is {mean:.3f} "
+        f"More than one span in five has one word ({float(probabilities[0]):.1%}), the mean is "
+        f"{mean:.3f} "
         f"words. Without an end it would be 1/p = 5; with all longer spans counted as ten, "
         f"{mean_of(rest):.2f}."
     )

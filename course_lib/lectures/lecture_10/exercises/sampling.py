@@ -93,8 +93,9 @@ SAMPLING = Exercise(
         Edit(Q, "p", "α has no effect: these are the languages' fractions of the data."),
         Edit(Q, "torch.ones_like(p) / len(p)", "All languages have the same probability. That "
              "is α = 0, the default of XLM's program; here use the given α."),
-        Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α), a temperature as in T5's "
-             "mixing, which makes *large* languages larger. Use p^α."),
+        Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α), as if α were a temperature "
+             "(T5's mixing has p^(1/T)). With α below 1 that makes *large* languages larger. "
+             "Use p^α."),
         Edit(POWER, "p ** (1 - alpha)", "This is p^(1 − α). With α = 1 languages must be drawn "
              "in the proportions of the data."),
         Edit(POWER, "alpha * p", "You multiply the fractions by α. Use α as an exponent: p to "

@@ -81,7 +81,7 @@ BOOTSTRAP = Exercise(
     stages=(
         Stage("four texts", by_hand),
         Stage("models that often differ", each(case, (40, 81, 0.4), (60, 201, 0.3))),
-        Stage("models that are nearly as good", 
+        Stage("models that are nearly equally good", 
               each(distinct, (300, 41, False), (400, 41, True))),
         Stage("models that seldom differ", each(case, (80, 201, 0.06), (120, 401, 0.04))),
         Stage("models that never differ", equal),
@@ -95,8 +95,8 @@ BOOTSTRAP = Exercise(
              "the ends. The difference has a distribution of its own: subtract first, text by "
              "text."),
         Edit(QUANTILES, f"({OF_A} - {OF_B}.flip(0))", "You subtract B's upper end from A's lower "
-             "end, and the other way round. That is as wide as if both were tested on different "
-             "texts."),
+             "end, and the other way round. That is even wider than if both were tested on "
+             "different texts."),
         Edit(QUANTILES, OF_A, "This is the interval of A's own accuracy. Return that of the "
              "difference."),
         Edit(QUANTILES, OF_B, "This is the interval of B's own accuracy. Return that of the "

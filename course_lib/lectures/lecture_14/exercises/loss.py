@@ -92,8 +92,8 @@ LOSS = Exercise(
     ),
     gradient=("hidden",),
     mistakes=(
-        Edit("max(1, len(losses))", "labels.numel()", "The sum is divided by B·T. Where nothing is "
-             "selected there is no loss to average: divide by the number of selected positions."),
+        Edit("max(1, len(losses))", "labels.numel()", "The sum is divided by B·T. A position that "
+             "is not selected has no loss: divide by the number of selected positions."),
         Edit(" / max(1, len(losses))", "",
              "This is the sum over the selected positions; expected their mean."),
         Edit("losses.sum() / max(1, len(losses))", "torch.stack([part.mean() for part in "
@@ -101,7 +101,7 @@ LOSS = Exercise(
              "in each sequence first, then over sequences. Every selected position counts the "
              "same, in whatever sequence it stands."),
         Edit("max(1, len(losses))", "len(labels)", "The sum is divided by the number of sequences; "
-             "expected by the number of selected positions."),
+             "divide by the number of selected positions."),
         Edit("head(states)", "head(states).softmax(-1)", "The softmax is applied twice. "
              "F.cross_entropy expects logits and applies the softmax itself."),
         Edit('F.cross_entropy(head(states), tokens, reduction="none")',
@@ -114,9 +114,9 @@ LOSS = Exercise(
         Edit("losses.sum()", "-(-losses).exp().mean().log() * len(losses)",
              "This is −ln of the mean probability. Take the logarithm first, then the mean."),
         Edit("labels != IGNORED", "labels > 0", "Positions whose token has the id 0 are left out. "
-             "0 is an id like any other; only −100 means that nothing is selected."),
+             "0 is an id like any other; only −100 means *not selected*."),
         Edit("labels != IGNORED", "torch.ones_like(labels).bool()",
-             "Where nothing is selected, your loss uses token 0 as a label. Leave these positions "
+             "At positions that are not selected, your loss uses token 0 as a label. Leave them "
              "out.",
              more=(("labels[selected]", "labels[selected].clamp(min=0)"),)),
         Edit("hidden[selected]", "hidden.flatten(0, 1)[: int(selected.sum())]",

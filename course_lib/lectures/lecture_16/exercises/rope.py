@@ -72,8 +72,9 @@ ROPE = Exercise(
              "sin.repeat_interleave(2, -1)", "Your pairs are i and i + D/2, but your angles are "
              "arranged for neighbours (θ₀, θ₀, θ₁, θ₁ …). Both halves need θ₀, θ₁ …"),
         Edit(JOIN, "torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)",
-             "You rotate the wrong way, by −angle. The products of queries and keys would be "
-             "the same, but released weights and this check expect +angle."),
+             "You rotate the wrong way, by −angle. The products of queries and keys "
+             "would depend on the distance with its sign reversed. Released weights and this "
+             "check expect +angle."),
         Edit(JOIN, "torch.cat([first * cos + second * sin, first * sin + second * cos], dim=-1)",
              "The minus is missing: first · cos − second · sin. Without it, this is not a rotation "
              "and vectors change their length."),

@@ -98,7 +98,7 @@ UNPAD = Exercise(
         Edit(LENGTHS, "mask.sum(dim=0)", "You count tokens over the texts. Lengths are counted "
              "along each row, dim=1."),
         Edit(BEGINS, "lengths.cumsum(dim=0)", "The zero in front is missing. Text b lies from "
-             "number b to number b + 1, so there are B + 1 numbers."),
+             "cumulative[b] to cumulative[b + 1], so there are B + 1 numbers."),
         Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths.cumsum(dim=0)])[:-1]", "The end of "
              "the last text is missing. There are B + 1 numbers; the last is N."),
         Edit(BEGINS, "lengths", "These are the lengths. Expected their cumulative sum, from 0 on."),

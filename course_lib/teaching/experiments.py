@@ -16,6 +16,7 @@ from torch import nn
 
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
+from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.tasks import (
     LabelledSequences,
     LabelledWords,
@@ -25,7 +26,7 @@ from course_lib.text.tasks import (
 )
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.loop import Batches, Callback, History, Objective, Report, fit
-from course_lib.train.metrics import evaluate
+from course_lib.train.metrics import evaluate, evaluation_mask
 
 from .results import REPLAYED, compared_runs, kept
 
@@ -73,6 +74,11 @@ class Stories:
     @cached_property
     def heldout(self) -> PackedSequences:
         return story_sequences(self.world, self.unseen[: self.heldout_count], self.length)
+
+    def counted(self, rule: type[Unigram] | type[NeighbourCounts]) -> float:
+        """Masked-token accuracy on the held-out stories of a rule that counts in the others."""
+        selected = evaluation_mask(self.heldout, self.world.special).selected
+        return rule(self.world.documents(self.stories)).accuracy(self.heldout, selected)
 
     @cached_property
     def facts(self) -> LabelledSequences:

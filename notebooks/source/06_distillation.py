@@ -804,6 +804,7 @@ from statistics import mean
 sizes_by_run = {run: early_runs["runs"][run][0]["parameters"] for run in ("triple loss", "alone")}
 points = [
     {"name": "teacher, 200 steps", "x": teacher_run["parameters"], "y": teacher_run["job_accuracy"]},
+    {"name": "teacher, 400 steps", "x": teacher_run["parameters"], "y": narrow_runs["taught_by"]["job_accuracy"]},
     *({"name": f"2×128, {run}", "x": sizes_by_run[run], "y": mean(wide_probe[run]), "low": min(wide_probe[run]),
        "high": max(wide_probe[run])} for run in sizes_by_run),
     *({"name": f"2×64, {run}", "x": narrow_runs["runs"][run][0]["parameters"], "y": mean(narrow_probe[run]),
@@ -813,7 +814,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 
 # %% [markdown]
 # *Dots are means over seeds; bars reach from the worst to the best. Upper left is good. The wide students and the teacher
-# were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare only students of one width.
+# were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare each with the teacher after as many.
 # "Without attention" is the best row of its table. The wide student called "alone" was stopped early, the narrow one
 # was never pre-trained: their gaps are not the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
 

@@ -495,8 +495,9 @@ ablation_chart(
 # - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, with every seed. *Without p2c* the mean
 #   falls by {{number:gain('DeBERTa', 'without p2c')}}, and the seeds disagree. In the paper, removing either term
 #   costs points. Our stories are short, and one of the two terms may be enough to describe their order.
-# - *No distances*: the model has only the content and the decoder's absolute positions. Its accuracy is still
-#   {{number:no_distances}}, depending on the seed.
+# - *No distances*: the model has only the content and the decoder's absolute positions. Its accuracy is
+#   {{number:no_distances}}, depending on the seed. (Always the most frequent word: {{number:level(Unigram):.0%}}; the word
+#   most often counted between the same two neighbours: {{number:level(NeighbourCounts):.0%}}.)
 #
 # So in our small world most of DeBERTa's gain comes with its decoder. The decoder's positions explain little of that;
 # depth explains half of it or all, depending on the control (and the seeds of one disagree). In a network of 12 layers this may differ.

@@ -712,7 +712,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 #
 # ## What they claim, what you measured
 #
-# Each row was settled by code that ran just now, by stored results or, where neither is possible, by a source.
+# Each row was checked by code that ran just now, by stored results or, where neither is possible, by a source.
 
 # %%
 claims_table("16")

@@ -36,7 +36,6 @@ from course_lib.text.world import story_sequences
 from course_lib.train.distilling import DistillationPair
 from course_lib.train.flops import step_flops
 from course_lib.train.memory import activation_bytes
-from course_lib.train.metrics import evaluation_mask
 
 from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (
@@ -89,9 +88,7 @@ def past_curves() -> dict[str, list[list[tuple[float, float]]]]:
 @lru_cache(maxsize=2)
 def level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
     """Masked-token accuracy of a rule that counts in the training stories, on new ones."""
-    of = prepare()
-    selected = evaluation_mask(of.heldout, of.world.special).selected
-    return float(rule(of.world.documents(of.stories)).accuracy(of.heldout, selected))
+    return prepare().counted(rule)
 
 
 def past(name: str, measure: str = "masked_accuracy") -> str:

@@ -18,6 +18,7 @@ from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib.teaching.claims import printed, settled
 from course_lib.teaching.numbers import in_letters, percent, signed, whole
 from course_lib.teaching.results import outcome, stored
+from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.world import MicroWorld
 
 from .claims import all_from, paper_changes
@@ -33,6 +34,7 @@ from .experiments import (
     QUEUE_SEEDS,
     SEEDS,
     STORIES,
+    prepare,
     small_model,
 )
 from .reach_and_cost import SPAN as REACH_SPAN
@@ -200,6 +202,12 @@ def which_delta() -> tuple[Any, Any, tuple[int, ...]]:
     first, second, unlike = settled("08", "δ(j, i)").value
     assert first == second == ((1,), (1,))  # as the slide says
     return first, second, unlike
+
+
+@lru_cache(maxsize=2)
+def level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
+    """Masked-token accuracy of a rule that counts in the training stories, on the held-out ones."""
+    return prepare().counted(rule)
 
 
 def masked_accuracy(name: str) -> list[float]:

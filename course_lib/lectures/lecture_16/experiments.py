@@ -8,7 +8,7 @@ from typing import Any
 from course_lib.teaching import results
 from course_lib.teaching.experiments import results_of
 
-from . import fine_tuning, ladder, longer, real_text
+from . import faster, fine_tuning, ladder, longer, real_text
 
 
 def summary(record: Mapping[str, Any]) -> str:
@@ -22,5 +22,6 @@ EXPERIMENTS = (
     *longer.EXPERIMENTS,
     *real_text.EXPERIMENTS,
     *fine_tuning.EXPERIMENTS,
+    *faster.EXPERIMENTS,
 )
 RESULTS = results_of(EXPERIMENTS)

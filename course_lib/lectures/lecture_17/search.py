@@ -39,6 +39,7 @@ from .pairs import Pairs, held_out_of_training, pairs
 K = 10
 QUERY_LENGTH, DOCUMENT_LENGTH = 32, 64  # tokens that are read in training
 READ = 128  # tokens that are read in search
+CUT = "BM25 cut"  # that reads no more of a document than the encoders do
 PIECE = 50  # words of a section of the course that are read at once: nearly all fit into READ
 SIZES = (16, 32, 64, 128, 256)  # of Matryoshka vectors
 WEIGHTS = tuple(n / 10 for n in range(1, 10))  # of vectors in a mix
@@ -64,6 +65,10 @@ class Recipe:
     def corpus(self) -> str:
         """What the names of its splits begin with: nothing, or "code "."""
         return ""
+
+    def untrained(self, seed: int) -> nn.Module:
+        """Its model before its training."""
+        return model_of(self, seed)
 
     def trained(self, seed: int) -> tuple[nn.Module, History]:
         """Its model, and its losses."""
@@ -313,16 +318,23 @@ def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Modul
 def by_words(split: str, way: str = "BM25") -> Tensor:
     """Scores (Q, Q) of a split's queries and documents by words alone."""
     of = read(split)
-    if way == "BM25":
+    if way in ("BM25", CUT):
+        documents = of.documents if way == "BM25" else [as_read(text) for text in of.documents]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of queries without a known word: they count
-            return BM25(of.documents).scores(of.queries)
+            return BM25(documents).scores(of.queries)
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(analyzer=lambda words: words, sublinear_tf=True)
     documents = vectorizer.fit_transform(search_terms(of.documents))
     product = vectorizer.transform(search_terms(of.queries)) @ documents.T
     return torch.from_numpy(product.toarray()).float()
+
+
+def as_read(text: str) -> str:
+    """What of a document course-bert reads: its first READ tokens, [CLS] and [SEP] among them."""
+    _, offsets = tokenizer().encode_with_offsets(text)
+    return text if len(offsets) <= READ - 2 else text[: offsets[READ - 3][1]]
 
 
 def model_scores(model: nn.Module, recipe: Recipe, split: str) -> Tensor:
@@ -407,7 +419,7 @@ def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
             model, history = recipe.trained(seed)
             last = sum(history.losses["total"][-20:]) / 20
         elif recipe.start:
-            model = model_of(recipe, seed).eval()
+            model = recipe.untrained(seed).eval()
         if model is not None:
             scores_of = partial(recipe.scores, model)
         seconds = round(process_time() - began, 1)

@@ -257,7 +257,7 @@ def test_every_link_leads_somewhere(site: Path, pages: dict[str, str]) -> None:
 
 def test_decks_are_linked_where_they_were_built(pages: dict[str, str]) -> None:
     assert 'href="slides/06_distillation.html"' in pages["06_distillation.html"]
-    assert 'href="slides/06_distillation.pdf"' in pages["06_distillation.html"]
+    assert 'href="slides/06_distillation.html?print-pdf&amp;' in pages["06_distillation.html"]
     assert "slides/" not in pages["02_bert_mlm_nsp.html"]
 
 
@@ -310,6 +310,16 @@ def test_controls_that_follow_another_say_where_they_stand(live: ModuleType) -> 
     shown = what["html"][what["at"]["1,0,0"]]
     assert "{'preset': 'large', 'width': 3, 'text': 'as it is'}" in shown
     assert "in the notebook only" in what["note"]
+
+
+def test_what_pictures_have_in_common_is_written_once(live: ModuleType, tmp_path: Path) -> None:
+    pictures = ['<p style="a">one</p> 1 < 2', '<p style="a">two</p>', "", "plain"]
+    live.Recorded("01-1", {"html": pictures}).write(tmp_path)
+    said = (tmp_path / "01-1.js").read_text(encoding="utf-8")
+    what = json.loads(said[said.index("{") : said.rindex(")")])
+    parts = what["parts"]
+    assert ["".join(parts[n] for n in html) for html in what["html"]] == pictures
+    assert parts.count('<p style="a">') == 1
 
 
 def test_a_script_without_export_is_refused(live: ModuleType) -> None:

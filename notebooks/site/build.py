@@ -43,6 +43,7 @@ NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
 BUILD = ROOT / "build" / "site"
 DECKS = ROOT / "slides" / "build"
+PRINTED = "?print-pdf&amp;showNotes=separate-page"  # of a deck: as it is printed, with its notes
 SLIDERS = ("sliders stand still", "sliders move through states that were computed beforehand")
 PLOTLY = "application/vnd.plotly.v1+json"
 ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \|$", re.MULTILINE)
@@ -65,7 +66,7 @@ def main() -> None:
 
 def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path = DECKS) -> Path:
     """Write the site of those notebooks and return its first page. run: whether pages may be run to
-    record their sliders; decks: the folder from which decks and hand-outs are taken."""
+    record their sliders; decks: the folder from which decks are taken."""
     with written_whole(target, "make site") as new:
         (new / ".nojekyll").touch()  # or GitHub Pages leaves out folders that begin with _
         _copy_decks(notebooks, decks, new / "slides")
@@ -133,19 +134,16 @@ def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
 
 
 def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
-    """The decks that `make slides` has built, for these pages. They use the site's plotly.js."""
-    found = [
-        f for p in notebooks for f in decks.glob(f"{p.stem}.*") if f.suffix in (".html", ".pdf")
-    ]
+    """The decks that `make slides` has built, for these pages. They use the site's plotly.js. Their
+    PDFs stay out, as they would be a fifth of the site: a deck's own page prints the same."""
+    found = [file for path in notebooks for file in decks.glob(f"{path.stem}.html")]
     if found:
         others = shutil.ignore_patterns("plotly.min.js")
         shutil.copytree(decks / "assets", target / "assets", ignore=others)
         for file in found:
-            shutil.copy(file, target)
-            if file.suffix == ".html":
-                text = file.read_text(encoding="utf-8")
-                shared = text.replace("assets/plotly.min.js", "../_static/plotly.min.js")
-                (target / file.name).write_text(shared, encoding="utf-8")
+            text = file.read_text(encoding="utf-8")
+            shared = text.replace("assets/plotly.min.js", "../_static/plotly.min.js")
+            (target / file.name).write_text(shared, encoding="utf-8")
     else:
         print("no decks are linked: `make slides` builds them", file=sys.stderr)
 
@@ -230,11 +228,11 @@ def _come_alive(cell: nbformat.NotebookNode, live: Recorded) -> None:
 
 
 def links_of(stem: str, target: Path) -> str:
-    """Where else the lecture is: its notebook, and its deck and hand-out where they were built."""
+    """Where else the lecture is: its notebook, and its deck where it was built."""
     links = [f'<a href="notebooks/{stem}.ipynb" download>this notebook</a>']
-    for suffix, said in ((".html", "slides"), (".pdf", "hand-out with notes (PDF)")):
-        if (target / "slides" / f"{stem}{suffix}").exists():
-            links.append(f'<a href="slides/{stem}{suffix}">{said}</a>')
+    if (target / "slides" / f"{stem}.html").exists():
+        for asked, said in (("", "slides"), (PRINTED, "slides with notes, to print")):
+            links.append(f'<a href="slides/{stem}.html{asked}">{said}</a>')
     return f'<p class="page-links">{" · ".join(links)}</p>'
 
 

@@ -34,6 +34,7 @@ from course_lib.teaching.page import Live
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "live"  # a page is run again only when it has changed
 QUIZ = re.compile(r'^quiz\("(\d\d)"\)', re.MULTILINE)
+PART = re.compile(r"<[^>]*>|[^<]+|<")
 MOST_TOGETHER, MOST_OF_ONE, FEWEST_OF_ONE = 200, 21, 5  # states
 LARGEST = 1_500_000  # characters of a view's states
 
@@ -51,9 +52,10 @@ class Recorded:
     def write(self, folder: Path) -> None:
         """As a script that a page can load from a file."""
         folder.mkdir(parents=True, exist_ok=True)
-        if "html" in self.what:
-            self.what["html"] = [to_pages(html) for html in self.what["html"]]
-        said = f"courseLive({json.dumps(self.name)}, {json.dumps(self.what, ensure_ascii=False)});"
+        what = self.what
+        if "html" in what:
+            what = {**what, **in_parts([to_pages(html) for html in what["html"]])}
+        said = f"courseLive({json.dumps(self.name)}, {json.dumps(what, ensure_ascii=False)});"
         (folder / f"{self.name}.js").write_text(said + "\n", encoding="utf-8")
 
     def plain_script(self) -> str:
@@ -65,6 +67,14 @@ class Recorded:
                 f"view {self.name}: {self.module} has {times} lines `export default`; expected one."
             )
         return f"(() => {{\n{body}\n}})()"
+
+
+def in_parts(pictures: Sequence[str]) -> dict[str, Any]:
+    """Pictures of a view, which are alike in most of their tags: each tag and text once, and a
+    picture as the numbers of its parts."""
+    parts: dict[str, int] = {}
+    html = [[parts.setdefault(p, len(parts)) for p in PART.findall(one)] for one in pictures]
+    return {"parts": list(parts), "html": html}
 
 
 def recorded_on(path: Path, *, run: bool = False) -> dict[str, Recorded]:

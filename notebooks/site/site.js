@@ -79,7 +79,7 @@
     function draw() {
       const place = at.join(','), also = what.also[place] || {};
       shown.forEach((show, k) => show(...(also[k] || [at[k]])));
-      picture.innerHTML = what.html[what.at[place]];
+      picture.innerHTML = what.html[what.at[place]].map(part => what.parts[part]).join('');
     }
   }
   function one(bar, control, moved) {

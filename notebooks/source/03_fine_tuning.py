@@ -1044,8 +1044,7 @@ for name, f1 in printed("ner")["lecture"].items():
 # Some systems differ by a fifth of a point, each with one run or a few. BERT read as much of the document around a sentence as fits; tagging single sentences is
 # another experiment.
 #
-# **Answers**: "about 30 minutes, 91% F1" is often quoted. It is true of BERT-*large* on SQuAD 1.1's development set, on one Cloud TPU with 64 GB of memory. It says
-# nothing about a laptop.
+# **Answers**: "about 30 minutes, 91% F1" is often quoted. It is true of BERT-*large* on SQuAD 1.1's development set, on one Cloud TPU with 64 GB of memory.
 
 # %%
 print(f"{'':22}{'you said':>16}   answer")
@@ -1127,7 +1126,7 @@ quiz("03")
 # ## Your own file
 #
 # Fine-tuning a classifier takes a few lines. The cell writes a small CSV file with two columns, text and label, so that it runs. For your own file, change the
-# line with the file's name and its columns. An empty cell, a missing column or a row that is too long raises an error that names the line.
+# line with the file's name and its columns. A faulty row raises an error that names its line.
 
 # %%
 from pathlib import Path
@@ -1152,7 +1151,7 @@ print(predict(own_model, ["It hangs, after the export"], tokenizer=tokenizer)[0]
 # %% [markdown]
 # A single word tells these two labels apart, so this accuracy says nothing about your task. Before you trust your own, ask: how many texts are held out, and
 # what do the majority class (`held_out.commonest`) and a bag of words reach? `save_folder(own_model, "my_classifier", tokenizer)` writes a folder that
-# `load_pretrained` and transformers can read. *Your own data* in the README continues with ONNX (a file format for running models), tags (`read_conll`,
+# `load_pretrained` and transformers can read. *Your own data* in the README continues with ONNX, tags (`read_conll`,
 # `entities`) and questions (`read_squad`, `answer`).
 
 # %% [markdown]
@@ -1164,4 +1163,4 @@ print(predict(own_model, ["It hangs, after the export"], tokenizer=tokenizer)[0]
 # - Rajpurkar, Jia and Liang (2018), *Know What You Don't Know*, arXiv 1806.03822: questions without an answer.
 # - Mosbach, Andriushchenko and Klakow (2020), *On the Stability of Fine-tuning BERT*, arXiv 2006.04884.
 # - Zhang, Wu, Katiyar, Weinberger and Artzi (2020), *Revisiting Few-sample BERT Fine-tuning*, arXiv 2006.05987.
-# - Wang and others (2019), *SuperGLUE*, arXiv 1905.00537: what came after GLUE, and a chart of how fast GLUE was passed.
+# - Wang and others (2019), *SuperGLUE*, arXiv 1905.00537: what came after GLUE.

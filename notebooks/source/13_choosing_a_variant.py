@@ -260,7 +260,7 @@ glue_comparison()
 interfaces_table()
 
 # %% [markdown]
-# *Computed with the installed version of transformers. Segment ids are what the tokenizer returns, "rows for them" is the size of the segment embedding matrix, and "ids 0 and 1" says what the model does with them. Pooler "random" means that the class has a pooler, but the checkpoint has no weights for it. The last column lists the classifier's new layers. DeBERTa's row depends on the version: transformers 4 writes one [SEP] between the texts, with ids 0 and 1; transformers 5 writes two, and only zeros. Check which form your checkpoint was trained on.*
+# *Computed with the installed version of transformers. Segment ids are what the tokenizer returns, "rows for them" is the size of the segment embedding matrix, and "ids 0 and 1" says what the model does with them. Pooler "random" means that the class has a pooler, but the checkpoint has no weights for it. The last column lists the classifier's new layers. DeBERTa's row depends on the version: transformers 4 writes one [SEP] between the texts, with ids 0 and 1; transformers 5 writes two, and only zeros. Check which form your checkpoint was trained on. And if a text can have several labels, set `problem_type="multi_label_classification"`: without it, DeBERTa's classifier in transformers 5.23.0 takes one softmax over all labels, where BERT's takes a sigmoid for each.*
 #
 # The classes select the right code from the configuration, but they do not make the models alike. Print the inputs and one prediction before you trust a score.
 

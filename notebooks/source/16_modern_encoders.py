@@ -707,7 +707,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 #
 # - **Warm-up, stable, decay.** The rate rises, stays constant for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). So a run can be extended or branched: the decay is a short separate phase, with the best text or with another 1,700 languages. BERT's linear decay must know its end from the start.
 # - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than its recent mean. It replaces clipping the whole gradient.
-# - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions is not enough: without the mask, tokens still see the other texts.
+# - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions is not enough: without the mask, tokens still see the other texts. (In transformers 5.23.0 a block mask of four dimensions replaces the windows of ModernBERT and UltraBERT: their local layers then see the whole text. ModernBERT also takes a dict with one mask for each kind of layer.)
 # - **Two lengths.** Most of the training uses short texts, then longer ones with a larger base, like the hundred steps above in miniature.
 #
 # ## What they claim, what you measured

@@ -1041,7 +1041,7 @@ for name, f1 in printed("ner")["lecture"].items():
         print(f"{name:14}{f1:.2f}")
 
 # %% [markdown]
-# Some systems differ by a fifth of a point, each with one run or a few. BERT read as much of the document around a sentence as fits; tagging single sentences is
+# Some systems differ by a fifth of a point, with one run each or a few. BERT read as much of the document around a sentence as fits; tagging single sentences is
 # another experiment.
 #
 # **Answers**: "about 30 minutes, 91% F1" is often quoted. It is true of BERT-*large* on SQuAD 1.1's development set, on one Cloud TPU with 64 GB of memory.
@@ -1125,7 +1125,7 @@ quiz("03")
 # %% [markdown]
 # ## Your own file
 #
-# Fine-tuning a classifier takes a few lines. The cell writes a small CSV file with two columns, text and label, so that it runs. For your own file, change the
+# Fine-tuning a classifier takes a few lines. The cell writes a small CSV file (text, label), so that it runs. For your own file, change the
 # line with the file's name and its columns. A faulty row raises an error that names its line.
 
 # %%
@@ -1149,7 +1149,7 @@ print(f"{own.cut} Accuracy on {len(held_out)} held-out texts: {class_accuracy(ow
 print(predict(own_model, ["It hangs, after the export"], tokenizer=tokenizer)[0])
 
 # %% [markdown]
-# A single word tells these two labels apart, so this accuracy says nothing about your task. Before you trust your own, ask: how many texts are held out, and
+# A single word tells these labels apart, so this accuracy says nothing about your task. Before you trust yours, ask: how many texts are held out, and
 # what do the majority class (`held_out.commonest`) and a bag of words reach? `save_folder(own_model, "my_classifier", tokenizer)` writes a folder that
 # `load_pretrained` and transformers can read. *Your own data* in the README continues with ONNX, tags (`read_conll`,
 # `entities`) and questions (`read_squad`, `answer`).

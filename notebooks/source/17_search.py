@@ -248,7 +248,7 @@ check("17.3", my_ndcg)
 # %% [markdown]
 # ## Measure it
 #
-# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, but the encoder from random weights has one. Trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core, the choice of learning rates not counted.) BM25 reads whole documents, the models their first 128 tokens, in training 64. A second document that would also answer counts as wrong.
+# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, but the encoder from random weights has one. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core, the choice of learning rates not counted.) BM25 reads whole documents, the models their first 128 tokens, in training 64. A second document that would also answer counts as wrong.
 
 # %%
 ways_table()
@@ -306,16 +306,16 @@ check("17.5", my_mix)
 # - **Hard negatives**: each step also compares every query with one of BM25's twenty best wrong documents.
 # - **A newer start**: course-modernbert instead of course-bert.
 # - **SimCSE** (Gao et al. 2021) needs no queries: a document is encoded twice, with different dropout, and must find itself.
-# - **A cross-encoder** reads a query and a document together, as one input, and puts BM25's first {{number:CANDIDATES}} documents in a new order. It is slow, {{number:cross_seconds():.1f}} seconds of one core per query, so only every third query is asked. It trains for 1,200 steps, at the best of three rates after 300, with two seeds.
+# - **A cross-encoder** reads a query and a document together, as one input, and puts BM25's first {{number:CANDIDATES}} documents in a new order. It is slow, {{number:cross_seconds():.1f}} seconds of one core per query, so only every third query is asked. It trains for 1,200 steps, at the learning rate that was best of three after 300 steps.
 # - **Code** is another task: the query is the first sentence of a function's docstring, the document its code, without the docstring.
 
 # %%
 trials_table()
 
 # %% [markdown]
-# *As above: nDCG@10, alone and mixed with BM25. The first two rows repeat the table above; "a third": of the queries.*
+# *As above: nDCG@10, alone and mixed with BM25. The first two rows repeat the table above; "a third": of the queries. "BM25, 128 tokens" reads no more of a document than the encoders do.*
 #
-# - **Hard negatives change nothing here**: {{number:mean_of('hard negatives', 'modules')}} and {{number:mean_of('hard negatives', 'packages')}}, without them {{number:mean_of('bi-encoder', 'modules')}} and {{number:mean_of('bi-encoder', 'packages')}}. Perhaps the random ones of a batch of 64 are hard enough for so few steps; we did not train for longer.
+# - **Hard negatives change little here**: {{number:mean_of('hard negatives', 'modules')}} and {{number:mean_of('hard negatives', 'packages')}}, without them {{number:mean_of('bi-encoder', 'modules')}} and {{number:mean_of('bi-encoder', 'packages')}}. Perhaps the random ones of a batch of 64 are hard enough for so few steps; we did not train for longer.
 # - **The newer start helps**: {{number:beside('from course-modernbert', 'bi-encoder', 'modules')}} and {{number:beside('from course-modernbert', 'bi-encoder', 'packages')}} compared with the bi-encoder, after the same 120 steps. Both checkpoints were pre-trained on the same text for equal FLOPs (page 16). Mixed with BM25 little of that is left on unseen modules and nothing on unseen packages: {{number:mean_of('from course-modernbert', 'modules', 'mix')}} and {{number:mean_of('from course-modernbert', 'packages', 'mix')}}, against {{number:mean_of('bi-encoder', 'modules', 'mix')}} and {{number:mean_of('bi-encoder', 'packages', 'mix')}}.
 # - **SimCSE** improves on the untrained mean ({{number:mean_of('mean', 'modules')}} and {{number:mean_of('mean', 'packages')}}) and stays behind training on pairs: {{number:mean_of('SimCSE', 'modules')}} and {{number:mean_of('SimCSE', 'packages')}}.
 # - **The cross-encoder learns slowly.** BM25's first {{number:CANDIDATES}} documents all share words with the query, so it probably must learn a finer comparison. Its loss, with one correct document and three wrong ones, begins at ln 4 = {{number:chance_loss}} and ends at {{number:cross_loss():.2f}}. Its own order is worse than BM25's. A mix of both gains {{number:beside(CROSS, 'BM25, a third', 'modules', 'mix')}} and {{number:beside(CROSS, 'BM25, a third', 'packages', 'mix')}}.

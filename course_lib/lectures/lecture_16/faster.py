@@ -57,6 +57,4 @@ def one_run(faster: Faster, _: Any, seed: int) -> dict[str, Any]:
     return kept("16-faster", {"seed": seed, **asdict(faster)}, MicroWorld.load(), run)
 
 
-EXPERIMENTS = (
-    Experiment(FILE, RECIPES, SEEDS, run=one_run, precision=None),
-)
+EXPERIMENTS = (Experiment(FILE, RECIPES, SEEDS, run=one_run, precision=None),)

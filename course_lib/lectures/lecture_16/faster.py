@@ -1,5 +1,5 @@
-"""`16_faster`: how soon can one be as good as course-bert? course-modernbert's recipe with a schedule
-of fewer steps, with AdamW and with Muon (data/recipes/fast.toml), on the same text.
+"""`16_faster`: how soon can a model be as good as course-bert? course-modernbert's recipe with fewer
+steps, with AdamW and with Muon (data/recipes/fast.toml), on the same text.
 
 A run takes half an hour to an hour of one core; one that was stopped goes on."""
 

@@ -20,7 +20,7 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 from course_lib.train.flops import forward_flops
 
-from . import real_text
+from . import faster, real_text
 from .fine_tuning import CHECKPOINTS
 from .ladder import HELDOUT, LAST, LENGTH, STORIES
 from .views.checkpoints import mean_tuned, right_of, tuned
@@ -76,6 +76,20 @@ def after_tuning(task: str, split: str = "test") -> str:
 def own_right(name: str) -> str:
     """Held-out masked pieces that a checkpoint finds, in percent with a decimal."""
     return percent([right_of(name)], 1)
+
+
+def sooner(name: str) -> str:
+    """The same of the shorter runs, the mean over seeds."""
+    return percent([run["accuracy"] for run in stored(faster.FILE)["runs"][name]], 1)
+
+
+def time_of(name: str) -> float:
+    """A shorter run's processor time, as a part of that of course-bert's training, by the time that
+    a step takes."""
+    record = stored(faster.FILE)
+    steps = stored("03_checkpoint")["recipe"]["training"]["steps"]
+    a_step, own = record["step_seconds"], record["recipes"][name]["steps"]
+    return float(own * a_step[name] / (steps * a_step["course-bert"]))
 
 
 def own_tuned(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from course_lib.teaching.results import stored
 
-from .more import CANDIDATES, CROSS, THIRD
+from .more import CANDIDATES, CROSS, THIRD, UNTRAINED
 from .search import PIECE, SHARED, TESTS
 
 FILE, FURTHER = "17_search", "17_more"

@@ -52,6 +52,13 @@ def test_pairs_of_a_slice_do_not_repeat_and_come_from_both_sides():
         pairs.pairs("test")
 
 
+def test_a_document_is_cut_where_the_encoders_stop_reading():
+    text = "The rows of a table, re-sorted by reverse_order. " * 40
+    cut, of = search.as_read(text), search.tokenizer()
+    assert text.startswith(cut) and of.encode(cut) == of.encode(text)[: search.READ - 2]
+    assert search.as_read("A short one.") == "A short one."
+
+
 def test_pairs_are_put_aside_by_module():
     train, dev = pairs.held_out_of_training(pairs.slice_pairs("train"))
     assert len(train) + len(dev) == len(pairs.slice_pairs("train")) and len(dev) > 20

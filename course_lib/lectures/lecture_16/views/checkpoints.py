@@ -9,6 +9,7 @@ from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored, tokens_read
 
+from .. import faster
 from ..fine_tuning import CHECKPOINTS, TASKS
 
 MADE = dict(zip(CHECKPOINTS, ("03_checkpoint", "16_checkpoint"), strict=True))
@@ -39,14 +40,18 @@ def right_of(name: str) -> float:
 
 
 def checkpoint_curves() -> Any:
-    """Held-out masked pieces over the training of both."""
+    """Held-out masked pieces over the training of both, and of the shorter runs of a ModernBERT."""
     curves = {}
     for name, file in MADE.items():
         seen = [line for line in stored(file)["curve"] if "heldout_accuracy" in line]
         last = seen[-1]["step"]
         curves[name] = [[(line["step"] / last, line["heldout_accuracy"]) for line in seen]]
+    for name, runs in stored(faster.FILE)["runs"].items():
+        curves[name] = [
+            [(point["step"] / last, point["accuracy"]) for point in run["curve"]] for run in runs
+        ]
     return curves_chart(
-        curves, title="Two checkpoints, one text, equal FLOPs", x_title="part of the training",
+        curves, title="One text: two checkpoints, and shorter runs", x_title="part of the FLOPs",
         y_title="held-out masked pieces", percent=True,
     )  # fmt: skip
 

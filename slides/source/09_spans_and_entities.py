@@ -84,7 +84,7 @@ def settings_table() -> str:
         ("p", "0.2", "0.3 by default, 0.2 in the published command"),
         ("last span", "complete words", "cut at the budget, inside a word too"),
         ("spans that touch", NONE, "merged, before the 80/10/10 draw"),
-        ("SBO predicts", "every token", "the first 15 (by default 20); no span at a sequence’s edge"),
+        ("SBO predicts", "every token", "the first 15 (default 20); no span at a sequence’s edge"),
         ("loss", "MLM + SBO, summed token by token", "mean MLM + sum of SBO / (n + 1)"),
         ("weight decay", f"{decay['paper']}", f"{decay['command']} in the published command"),
     ]

@@ -415,7 +415,7 @@ for what, attempt in wrong.items():
 # - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest product. Ours is masked.
 # - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
 # - *Mined negatives can be old, or the query itself.* With a `cache_folder`, `mine_hard_negatives` of sentence-transformers 6.2.0 goes on using the vectors from before your training. And if your pairs come in both orders, each query's best "negative" is the query.
-# - *No duplicates, but batches of one.* If many pairs share a text, the `no_duplicates` sampler of sentence-transformers 6.2.0 runs out of other pairs and ends in batches of a single pair. Its in-batch loss is exactly 0, and the epoch stops before all pairs were read.
+# - *No duplicates, but batches of one.* If many pairs share a text, the no-duplicates sampler of sentence-transformers 6.2.0 runs out of other pairs and ends in batches of a single pair. Its in-batch loss is exactly 0, and the epoch stops before all pairs were read.
 #
 # ## What they claim, what you measured
 #

@@ -28,11 +28,11 @@ def orthogonalize(matrices: Tensor, steps: int = 5, dtype: torch.dtype = torch.f
 
     Newton-Schulz: each step puts a polynomial of the matrix in its place, which does to every
     singular value what it does to a number. A matrix of zeros stays one."""
-    a, b, c = COEFFICIENTS
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices
     x = (x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=SMALLEST)).to(dtype)
-    for _ in range(steps):
+    x = x.reshape(x.shape[:-2].numel(), *x.shape[-2:]).contiguous()  # views have slower products
+    for a, b, c in [COEFFICIENTS] * steps:
         square = x @ x.mT
-        x = a * x + (b * square + c * square @ square) @ x
-    return x.mT if tall else x
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    return (x.mT if tall else x).reshape(matrices.shape)

@@ -79,7 +79,7 @@ def own_right(name: str) -> str:
 
 
 def sooner(name: str) -> str:
-    """The same of the shorter runs, the mean over seeds."""
+    """The same of a shorter run, the mean over seeds."""
     return percent([run["accuracy"] for run in stored(faster.FILE)["runs"][name]], 1)
 
 
@@ -151,6 +151,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 TYPED = {
+    "5,000": "a position in a long text, in a question",
     "50%": "a control at five learning rates, rounded",
     "500": "a vocabulary in an example",
     "25.3": "million parameters, arithmetic of the quiz",

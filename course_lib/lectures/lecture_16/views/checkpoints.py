@@ -40,7 +40,7 @@ def right_of(name: str) -> float:
 
 
 def checkpoint_curves() -> Any:
-    """Held-out masked pieces over the training of both, and of the shorter runs of a ModernBERT."""
+    """Held-out masked pieces over the training of both, and of a ModernBERT's shorter run."""
     curves = {}
     for name, file in MADE.items():
         seen = [line for line in stored(file)["curve"] if "heldout_accuracy" in line]
@@ -51,7 +51,7 @@ def checkpoint_curves() -> Any:
             [(point["step"] / last, point["accuracy"]) for point in run["curve"]] for run in runs
         ]
     return curves_chart(
-        curves, title="One text: two checkpoints, and shorter runs", x_title="part of the FLOPs",
+        curves, title="One text: two checkpoints, and a shorter run", x_title="part of the FLOPs",
         y_title="held-out masked pieces", percent=True,
     )  # fmt: skip
 

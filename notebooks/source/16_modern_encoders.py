@@ -490,7 +490,7 @@ checkpoints_table()
 checkpoint_curves()
 
 # %% [markdown]
-# *Masked-token accuracy on held-out text over the training, with 15% of the tokens replaced by [MASK] for all; one run each. The FLOPs are those of course-bert's whole training.*
+# *Masked-token accuracy on held-out text over the training, with 15% of the tokens replaced by [MASK] for all; one run each. The FLOPs are parts of course-bert's whole training, Muon's own products left out.*
 #
 # They reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text and at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, both at one learning rate, but the ladder's rungs on the same text agree.
 #

@@ -239,6 +239,10 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[str, str]) -> 
         assert not re.findall(r"@import|url\([\"']?(?:https?:)?//", text), sheet.name
 
 
+def test_the_theme_leaves_no_source_maps(site: Path) -> None:
+    assert not list(site.rglob("*.map")) and list(site.rglob("furo.css"))
+
+
 def test_every_link_leads_somewhere(site: Path, pages: dict[str, str]) -> None:
     ids = {name: set(re.findall(r'\bid="([^"]*)"', text)) for name, text in pages.items()}
     others = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - set(STEMS)

@@ -131,6 +131,8 @@ def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
         options += ["-D", "suppress_warnings=myst.header,myst.xref_missing,ref.python"]
     if status := sphinx([*options, str(laid), str(target)]):
         raise SystemExit(f"Sphinx gave the exit status {status}; what it says stands above.")
+    for file in (target / "_static").rglob("*.map"):  # for those who work on the theme
+        file.unlink()
 
 
 def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:

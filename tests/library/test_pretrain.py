@@ -1014,6 +1014,7 @@ def signalled_run(kind: str, number: int, arguments: list[str], sent: int) -> No
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
 def test_a_signal_ends_a_run_with_one_line_at_every_stage(file, tmp_path):
     """What the line says is what happens: the next command goes on after that step."""
+    torch.set_num_threads(1)  # as in the other processes, or their bits differ
     recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
     main([str(recipe), "--out", str(whole), "--device", "cpu"])
     context = multiprocessing.get_context("forkserver")

@@ -261,8 +261,8 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 # alarm".*
 
 # %% [markdown]
-# Try a story that contradicts itself, and mask as little as the slider allows: is P(replaced) high where your own words
-# contradict it?
+# Try a story that contradicts itself, and mask as little as the slider allows: is P(replaced) high at the words
+# that contradict the rest?
 #
 # ## Measure it
 #
@@ -307,7 +307,7 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # {{number:long_sampled_last}} of the gaps.
 #
 # A better generator replaces fewer tokens, and for a fixed discriminator they should be harder to detect. The shipped pair still
-# has a higher ROC-AUC: its discriminator has improved by more than its generator has made the task harder.
+# has a higher ROC-AUC: its discriminator has probably improved by more than its generator has made the task harder.
 #
 # ### What it learns: does this word fit?
 #
@@ -395,11 +395,11 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
              levels={"random initialisation": sum(one["kinds"] for one in untrained_runs) / len(untrained_runs)})  # fmt: skip
 
 # %% [markdown]
-# *Each line is the mean of {{number:len(SEEDS)}} seeds; the band goes from the least to the most. At the same rate,
+# *Each line is the mean of {{number:len(SEEDS)}} seeds; the band goes from the lowest to the highest. At the same rate,
 # {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; with
-# each at its own best rate, {{number:electra_behind}}.*
+# each at its own best rate (chosen by this same probe), {{number:electra_behind}}.*
 #
-# The table shows the best rates and the results there. *ROC-AUC* is a discriminator's task at all tokens (chance level 50%); the
+# The table shows the best rates and the results there. *ROC-AUC* measures how well a discriminator detects replaced tokens among all tokens (chance level 50%); the
 # section *Why did my run die?* below explains *vectors alike* and *collapsed at*. The baselines are random initialisation and the majority class.
 
 # %%
@@ -420,7 +420,7 @@ print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 # %% [markdown]
 # - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at its best rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails, as it does at this rate for all five. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level at every rate, but ROC-AUC ranks *all* tokens, and it was trained at the masked ones alone.
 # - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: likeness alone misses dead runs. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
+# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: alike vectors alone do not reveal every dead run. The probe reads all layers, so it finds what the embeddings have learned. We count a run with alike vectors as collapsed, not as a score.
 # - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the
 #   five. No model's mean is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
 #   {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at
@@ -428,7 +428,7 @@ print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 #   ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four fine-tuning
 #   rates, chosen on other texts.)
 #
-# In the paper all other steps are above BERT, and ELECTRA is first (below). But runs that stop at {{number:FULL.steps}}
+# In the paper all other ablation steps are above BERT, and ELECTRA is first (below). But runs that stop at {{number:FULL.steps}}
 # steps only show *which model starts sooner*, and both probes resemble a **cloze**, a text with a gap, which is what
 # masked-LM training asks.
 #
@@ -486,7 +486,7 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # |---|---|---|
 # | slot-category, unstated-fact probe | what stands here? | masked LM |
 # | swapped-word probe | does this word fit? | replaced token detection (**RTD**) |
-# | fine-tuning: the hero's job | which class? | neither |
+# | fine-tuning: the hero's job | which class? | neither (though the class is a word) |
 #
 # BERT trains for {{number:past()['recipes']['BERT']['steps']}} steps and ELECTRA (the shipped one) for
 # {{number:LONG.steps}}: equal FLOPs, including the generator. Random initialisation is the control. Fine-tuning trains
@@ -529,7 +529,7 @@ ablation_chart(
 #   BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
 # - *Fine-tuned* (mean pooling): BERT is ahead, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: with this one fine-tuning rate, ELECTRA's pre-training made the result *worse*, in every seed.
 #
-# The objective shapes what the vectors contain. In this world, at this size and on this one task, masked LM gives the
+# How a model is pre-trained shapes what its vectors contain. In this world, at this size and on this one task, masked LM gives the
 # better start; the paper found the opposite on GLUE. But "BERT is better" would hide the second line: most of our
 # ELECTRAs' vectors show a linear probe whether a word agrees with its story, and BERT's hardly do.
 #
@@ -542,7 +542,7 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 
 # %% [markdown]
 # *The swapped word is outlined twice. Under each repeated word you see P(swapped) by a probe on BERT's vectors (B) and
-# on ELECTRA's (E), as stored in the result file.*
+# on ELECTRA's (E), as stored in the result file (first seed, in which ELECTRA has learned it).*
 
 # %% [markdown]
 # ### What the paper found
@@ -614,7 +614,7 @@ ablation_chart(
 # {{number:of_width('generator 1/2', 'copies')}}). In each seed
 # the following measures of the discriminator are higher than with a quarter:
 #
-# - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
+# - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} (a mean of two groups) on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
 # - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe (random initialisation: {{number:past_score('random initialisation', 'jobs')}}), {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling (random initialisation: {{number:past_random_mean}}). In neither is ELECTRA above random initialisation.
 #
 # With [CLS] there is no gain ({{number:of_width('generator 1', 'tuned_[CLS]')}} and
@@ -667,7 +667,7 @@ for name in ("generator 1/4", "λ on the generator"):
 # %% [markdown]
 # This suggests that λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient
 # dominates. A high learning rate has the same effect: the probe rises while ROC-AUC falls.
-# Why does the probe rise? We guess that predicting words trains its embeddings; freezing them would test this. Which
+# Why does the probe rise? We guess that predicting words trains the embeddings that it reads; freezing them would test this. Which
 # position of λ is better depends on what you measure.
 #
 # In the paper a generator trained to deceive the discriminator is worse than one trained with MLM. Training the two
@@ -691,7 +691,7 @@ for name in ("generator 1/4", "λ on the generator"):
 # read the vectors of *all* layers, the embeddings included, so they can use what a lower layer contains.
 #
 # Predicting at all tokens alone does not help here: All-tokens MLM, at {{number:all_tokens_cost}}
-# times the FLOPs, has {{number:slots('All-tokens MLM')}} and Replace MLM {{number:slots('Replace MLM')}}.
+# times Replace MLM's FLOPs, has {{number:slots('All-tokens MLM')}}, and Replace MLM itself {{number:slots('Replace MLM')}}.
 #
 # And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder
 # of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has
@@ -740,7 +740,7 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # ### What came after
 #
 # - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words was here? A meta controller, trained like the generator, offers them.
-# - **COCO-LM** (Meng et al. 2021) predicts the original words of a corrupted text, with a shortcut for copying, and pulls the vectors of a text and of its corrupted version together.
+# - **COCO-LM** (Meng et al. 2021) predicts the original words of a corrupted text, with a shortcut for copying, and pulls the vectors of the corrupted and of a cropped version of the text together.
 # - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
 # - **A discriminator as a zero-shot scorer** (Ni and Kao 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*.
 #

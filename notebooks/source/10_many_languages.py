@@ -74,7 +74,7 @@ from course_lib.teaching import LiveLoss
 #    order and no word in common. The encoder has read stories in both languages, but no translation. What is its
 #    accuracy, between the majority class ({{number:pair_majority}}) and English (nearly 100%)?
 # 3. Another model of the same size reads every sentence beside its translation into that far language (TLM). We look
-#    for the vector nearest to a sentence's own in the other language (each language's mean is subtracted). How often is it the translation: 10%, 50%, 90%?
+#    in the other language for the vector nearest to a sentence's own (each language's mean is subtracted). How often is it the translation: 10%, 50%, 90%?
 
 # %%
 my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
@@ -436,7 +436,7 @@ pair_view(english, {"norlish": norlish, "sumorian": sumorian}, stories[0])
 # ### TLM, live
 #
 # We train an XLM of two layers and width 64 on 5,380 sentences of the world beside their translations. A quarter of
-# the words is masked, because sentences are short. (The models of this page mask as BERT does: a fixed fraction of the
+# the words are masked, because sentences are short. (The models of this page mask as BERT does: a fixed fraction of the
 # words, and never a separator.) Training takes about twenty seconds for each language:
 
 # %%
@@ -477,7 +477,7 @@ for name, other in others.items():
 # The table counts where the head's largest weight *within the translation* is.)
 #
 # If the translation has the same position, both heads nearly always attend to it. If it is one position away they
-# mostly do, the second head more often; if it is further away they rarely do. (If a meaning has several words, any of
+# mostly do, the second head more often; if it is further away they rarely do (at distance 2 the second head sometimes; there are few words). (If a meaning has several words, any of
 # them counts.) When a head misses, it attends to the word at the *same position* or near it: mask the words of
 # sentence 5 above one after the other. So restarting positions can both help and mislead. In Sumorian, after the same
 # number of steps, the model has learned little of this.
@@ -501,8 +501,8 @@ print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some
 # unchanged; *mean-centred* ones have their language's mean subtracted. *A dictionary by counting* has no network: it
 # counts in the same pairs how often two words occur in a sentence and its translation.
 #
-# Retrieval mostly succeeds in Norlish. In Sumorian it mostly fails after the same number of steps: no names are
-# shared, and most words are in other positions. Counting words works in both languages, up to the ceiling. So if you
+# Retrieval mostly succeeds in Norlish. In Sumorian it mostly fails after the same number of steps, perhaps because no names
+# are shared, and most words are in other positions. Counting words works in both languages, up to the ceiling. So if you
 # have parallel text, a dictionary is the baseline to beat, and this model does not beat it. In both languages
 # subtracting the means, which needs no translation, raises the accuracy a lot. So a good part of the difference
 # between the languages is one constant vector: it encodes *which* language this is.
@@ -518,7 +518,7 @@ print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some
 #
 # ### Are two languages aligned?
 #
-# **Text alone aligns the close language after long training, and the far one not at all; translations align both.**
+# **Text alone aligns the close language after long training, and the far one not at all; translations align both, the far one in part.**
 #
 # We train models of the same size as the live one, with {{number:len(stored('10_pairs')['runs']['norlish, TLM'])}}
 # seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences
@@ -572,7 +572,7 @@ aligned_chart()
 # ### English labels, another language
 #
 # **A task learned from English labels transfers to the close language without translations, hardly to the far one,
-# and not at all to an unread one.**
+# and hardly or not at all to an unread one.**
 #
 # The task is *what kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}}
 # classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from English words and
@@ -606,7 +606,7 @@ transfer_chart()
 # - *Where TLM does not help*: in Norlish the long runs have
 #   {{number:pairs('slots other own centred', 'norlish', 'TLM, longer')}} with TLM and
 #   {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. A possible cause: TLM never reads
-#   a sentence alone, but the task uses single sentences. In Norlish this fits a test: alternating, as XLM does, gives
+#   a sentence alone, but the task uses single sentences. In Norlish a test agrees: alternating, as XLM does, gives
 #   {{number:pairs('slots other own centred', 'norlish', 'MLM + TLM, longer')}}, as MLM alone. In Sumorian, however, it is
 #   behind TLM (with half as many pairs).
 #
@@ -615,7 +615,7 @@ transfer_chart()
 # ### One model, four languages
 #
 # **Without translations, classifying the topic of a text does not transfer to a far language; with them it does in
-# one of two far languages. Classifying kinds of words transfers little even then.**
+# one of two far languages, and partly in the other. Classifying kinds of words transfers little even then.**
 #
 # mBERT reads many languages, and all its weights are fine-tuned. We do the same with a model of width 64. It reads
 # English, Norlish, Sumorian and Chinese for 9,000 steps, is fine-tuned *in English only* and tested in all four, with
@@ -867,15 +867,15 @@ retrieval_chart()
 #   translation. MLM has {{number:real_retrieval('real', 'MLM')}}, hardly more than random initialisation,
 #   {{number:real_retrieval('real', 'random initialisation')}} (pieces with the same spelling share a row).
 # - *At 6,000 steps it is behind spelling*, {{number:without_network('real', 'spelling')}}, and far behind counts of
-#   pieces, {{number:without_network('real', 'counts')}}. But in two of three runs its curve still rises
-#   there.
+#   pieces, {{number:without_network('real', 'counts')}}. But in two of three runs its accuracy was still
+#   rising.
 # - *Twice the steps*, one seed of MLM + TLM ({{number:percent([first_seed('MLM + TLM')])}} at 6,000 steps):
 #   {{number:real_retrieval('tried', 'twice the steps')}}, about level with spelling. We did
 #   not run MLM alone for as long, or two more seeds. After 6,000 steps with a third of the vocabulary it is
 #   {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the
 #   {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are then short enough).
 # - The longer run is ahead already at step 6,000. Up to there only its learning rate differs, which falls more
-#   slowly. So in this one seed the faster schedule was one cause. A gap remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
+#   slowly. So in this one seed the faster decay explains part of the gap to counting. The rest remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
 #   learns more than this network trained from random initialisation. If you have a few thousand pairs and no
 #   multilingual model, count first.
 # - After 6,000 steps the *upper* layers (in the table) are no better than the embeddings: that model seems to compare
@@ -903,7 +903,7 @@ retrieval_chart("seven")
 #   {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost some of what
 #   shared spelling gives, and TLM wins back hardly more than that.
 # - *The embeddings* gain more: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM,
-#   {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose
+#   {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation (MLM alone is between them). The two layers above lose
 #   most of this.
 # - *Two languages that were never side by side*:
 #   {{number:real_retrieval('seven', 'MLM + TLM', 'retrieval without English')}} with TLM,
@@ -960,7 +960,7 @@ retrieval_chart("seven")
 # | XLM, MLM | 71.5 | 83.2 | 64.6 | 63.4 |
 # | XLM, MLM and TLM | 75.1 | 85.0 | 68.4 | 67.3 |
 #
-# The gain is 3.6 points on average, half of that in English, a little more in Swahili and Urdu. Later XLM-R's authors found that XLM's
+# The gain is 3.6 points on average, half as much in English, and a little more in Swahili and Urdu. Later XLM-R's authors found that XLM's
 # model *without* translations had been stopped too early, when its perplexity no longer fell. When they trained on,
 # in their own program, 71.3 became more than 75: as good as with TLM. (In their table 71.3 is the XLM of 100
 # languages, not the 71.5 above.)

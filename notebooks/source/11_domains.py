@@ -17,7 +17,7 @@
 # - measure with three numbers how far a domain is from the text that a model has read;
 # - adapt a model to a domain in four ways, and say what each keeps, gains and forgets;
 # - give a model new words: choose them, and make their rows;
-# - split text whose documents are copied from one another;
+# - split text into training and test when its documents are copied from one another;
 # - say what BioBERT, LEGAL-BERT and the two FinBERTs did, and test details of their code one by one.
 #
 # You need masked language modelling (**MLM**) and WordPiece from lecture 02, and fine-tuning from lecture 03. The
@@ -149,13 +149,13 @@ for piece in ("array", "retinopathy", "##opathy"):
     print(f"{piece:12} ←", *(course.tokenizer.vocab[row] for row in old_rows(piece, course.tokenizer)))
 
 # %% [markdown]
-# `array` has a row and keeps it; the other two start with the mean of their pieces' rows. With `rows="random"`, the
-# other option in `ROWS`, they start with random numbers. `_put` places the new matrix into the copy, as input and
+# `array` has a row and keeps it; the other two start with the mean of their pieces' rows. With `rows="random"`
+# they start with random numbers. `_put` places the new matrix into the copy, as input and
 # (tied) as output.
 #
 # ### The four ways, as recipes
 #
-# Each way is a recipe file for the pre-training command. They differ in this:
+# Each way (read on, add words, replace the vocabulary, start afresh) is a recipe file for the pre-training command. They differ in this:
 
 # %%
 from course_lib.files import data_path
@@ -224,8 +224,8 @@ show(layerwise_rates, gradual_unfreezing, inverse_frequency, weighted_classifica
 # %% [markdown]
 # ## Is it right?
 #
-# BioBERT and FinBERT *are* BERT with other weights and need no new class. So we compare a BERT with BioBERT's 28,996
-# rows (the cased vocabulary):
+# BioBERT and FinBERT *are* BERT with other weights and need no new class. So we build a BERT with BioBERT's 28,996
+# rows (the cased vocabulary) and compare it with the one from transformers:
 
 # %%
 torch.manual_seed(0)
@@ -341,7 +341,7 @@ words_table()
 
 # %% [markdown]
 # *① is measured on held-out text with three vocabularies; own: 8,192 pieces learned from the domain (4,096 in the
-# runs below). ② concerns the domain's 2,000 most frequent words. ③ is the mean. Read: the fraction of the held-out
+# runs below). ② concerns the domain's 2,000 most frequent words. ③ is the mean. The last two columns: the fraction of the held-out
 # text's 8-grams (eight words in a row) that occur in the training text, if we split by family or at random.*
 #
 # - **① depends on the model you have.** With bert-base's vocabulary only medicine is cut much more than general text:
@@ -358,8 +358,8 @@ words_table()
 # - *③ Long legal sentences*: one of the source lectures says that legal sentences have 40 words and more. Licences have
 #   {{number:stored('11_words')['domains']['law']['sentence']['mean']:.0f}}, our documentation
 #   {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance
-#   {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Licences are longer,
-#   but far below 40; other law may differ.
+#   {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Their sentences are longer than the documentation's,
+#   but far below 40 words; other law may differ.
 # - *Latin and nested clauses* are also said to be typical of law. Licences have
 #   {{number:stored('11_words')['domains']['law']['latin']:.1f}} Latin phrases in 10,000 words, documentation
 #   {{number:stored('11_words')['domains']['general']['latin']:.1f}}. They have
@@ -424,7 +424,7 @@ else:
 ways_table()
 
 # %% [markdown]
-# *A step costs more if more of its 32 positions hold words instead of padding. The output layer costs little, so half the pieces save
+# *A batch is cut to its longest sequence. So a step costs more if more of its 32 positions hold words instead of padding. The output layer costs little, so half the pieces save
 # little. FLOPs are counted on five batches. In the mixed recipe one of them is general text, which costs less; so it has
 # {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps instead of {{number:budget}}.*
 #
@@ -440,8 +440,8 @@ hidden_words_chart()
 # *A dot is a run. Left: masked-word accuracy on unseen diagnoses; right: on general documentation, the price.*
 #
 # - **Reading on helps**: {{number:own_general}} → {{number:own_continued}} of the domain's masked words.
-# - **Own words help more**: {{number:way('in domain', 'rows added, means')}} with rows added,
-#   {{number:way('in domain', 'rows replaced, means')}} with rows replaced. Part of this is due to the measure, which
+# - **With own words the accuracy is higher**: {{number:way('in domain', 'rows added, means')}} with rows added,
+#   {{number:way('in domain', 'rows replaced, means')}} with rows replaced. Part of this, or all, may be due to the measure, which
 #   favours words in one piece. Bits per character (below) would compare them more fairly, but we did not measure
 #   them for these two ways.
 # - **Afresh seems to be still on the plateau** at this budget, with {{number:way('in domain', 'own vocabulary, afresh')}}.
@@ -475,7 +475,7 @@ forgetting_chart()
 #
 # ### A task that words alone cannot answer
 #
-# **With 500 labels the model that has read on has {{number:labelled_at('word order, 500', CONTINUED)}}, the general one {{number:labelled_at('word order, 500', GENERAL)}}, a bag of words {{number:labelled_at('word order, 500', BAG)}}.**
+# **With 500 labels the model that has read on reaches an accuracy of {{number:labelled_at('word order, 500', CONTINUED)}}, the general one {{number:labelled_at('word order, 500', GENERAL)}}, a bag of words {{number:labelled_at('word order, 500', BAG)}}.**
 #
 # Is a diagnosis written correctly, or have two neighbouring words been swapped? *Unspecified fracture of left femur*
 # is correct; *unspecified of fracture left femur* is not. Each title occurs once, and half of them are changed. So
@@ -521,7 +521,7 @@ labels_chart()
 #   training and {{number:stored('11_switches')['sizes']['added words'][1]}} test titles; one in three adds nothing.
 #   We measure F1 of whole spans: a span counts if both its ends are correct.
 # - The baseline for added words is a rule: the addition starts after the first comma, or else with the first of
-#   *with*, *without*, *due*, *in*, *by*.
+#   *with*, *without*, *due*, *in*, *by*. (Below, capitals mark the added words.)
 
 # %%
 if "medicine" in readable:
@@ -543,7 +543,7 @@ for rate in (3e-4, 1e-3, 3e-3):
 print(f"bag of words: {in_words(labelled('chapters')['bag of words'])}")
 
 # %% [markdown]
-# **We keep one early chart as a lesson.** We first compared all ways at 3e-4, and none was clearly better than a bag
+# **We keep one early chart as a lesson.** We first compared all ways at 3e-4, and at equal FLOPs none was clearly better than a bag
 # of words ({{number:bag_chapters}}). It looked like BERT's failure, but our learning rate was too low: with 1e-3 the
 # general model rises from {{number:labelled_at('chapters', GENERAL, 3e-4)}} to
 # {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate, not to see how good
@@ -563,7 +563,7 @@ differences_table()
 # for added words the rule.*
 #
 # - *The zero line*: at 3e-4 random initialisation reaches {{number:way('chapters', 'random initialisation')}} on chapters,
-#   the general model {{number:way('chapters', 'as it is')}}. So at this rate general pre-training alone gains nothing there.
+#   the general model {{number:way('chapters', 'as it is')}}. So at this rate general pre-training alone shows no gain there.   (These runs are in float32, those at several rates in bfloat16.)
 #   We did not run random initialisation at 1e-3.
 # - *Chapters*: at 3e-4 reading on is better, {{number:way('chapters', 'as it is')}} →
 #   {{number:way('chapters', 'continued')}}. At 1e-3 it has {{number:labelled_at('chapters', CONTINUED)}} against
@@ -643,7 +643,7 @@ switches_table()
 #
 # We wrote 150 sentences for this course, half plain (*The company doubled its profit.*), half hedged (*The loss was
 # smaller than feared.*), with the labels good, bad, or no news. {{number:len(finance('train'))}} are for training,
-# {{number:len(finance('test'))}} for testing.
+# {{number:len(finance('test'))}} for testing; the rest, for validation, is not used here.
 
 # %%
 for measure, label in (("score", "all"), ("plain", "the plain half"), ("hedged", "the hedged half")):
@@ -707,7 +707,7 @@ for measure, label in (("score", "all"), ("plain", "the plain half"), ("hedged",
 # |---|---|---|---|
 # | few labels, informative words | count words first, as the baseline | chapters: counting {{number:bag_chapters}}, the general model {{number:labelled_at('chapters', GENERAL)}}, reading on {{number:labelled_at('chapters', CONTINUED)}} | – |
 # | text of the domain, words that fit | read on; mix in general text if you still need it | licences: masked-word accuracy {{number:way('in domain', 'as it is', '11_law')}} → {{number:way('in domain', 'continued', '11_law')}}; with general text mixed in (diagnoses), {{number:way('general', 'continued, general text mixed in')}} of general words | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
-# | words that are cut into many pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}} | FinBERT (Yang et al.): a vocabulary of {{number:printed('finbert')['yang']['vocabulary_uncased']}} of its own |
+# | words that are cut into many pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}}, above reading on alone; on the tasks this is not settled | FinBERT (Yang et al.): a vocabulary of {{number:printed('finbert')['yang']['vocabulary_uncased']}} of its own |
 # | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:way('in domain', 'own vocabulary, afresh')}}; with three times the FLOPs {{number:way('in domain', 'own vocabulary, afresh, longer')}} (reading on did not get as many) | PubMedBERT 81.16, BioBERT 80.34 |
 # | little text, little compute | a released model of a related domain: BioBERT, LEGAL-BERT, FinBERT (say which) | not tried | LEGAL-BERT, small: a third of the size, four times as fast |
 

@@ -302,7 +302,7 @@ for name, wants in serving.missing().items():
 #
 # ### Texts on their way through the layers
 #
-# Here is a stored model of eight layers. It reads a story of the micro-world and a statement about it. Does the story entail the statement, contradict it, or neither?
+# Here is a stored model of eight layers. It reads a story of the micro-world (lecture 01) and a statement about it. Does the story entail the statement, contradict it, or neither?
 
 # %%
 exits_view(fast_runs.shown_texts())
@@ -350,7 +350,7 @@ for n in range(len(texts)):
     print(roads.as_text(texts, n))
 
 # %% [markdown]
-# To follow a road is to find the place where you are in the list, and to read where its road leads. One attention layer can do that once; the exit's own attention can do it once more. So how many layers does a text need?
+# To follow a road is to look up your place in the list and to read where its road leads. One attention layer can do that once; the exit's own attention can do it once more. So how many layers does a text need?
 
 # %%
 roads_table()
@@ -364,7 +364,7 @@ roads_chart()
 # %% [markdown]
 # *The same four-layer model: accuracy against the mean number of layers per text. Line: mean of the seeds, band: all seeds.*
 #
-# **Early exit pays here.** At speed 0.3 the four-layer model answers {{number:roads_at('accuracy', '.1%')}} of the texts correctly (one number per seed; we chose this speed on these texts) after {{number:roads_at('layers', '.2f')}} layers. If as many texts leave at random, {{number:roads_at('at_random', '.1%')}} are correct. No single exit is as good for so few layers.
+# **Early exit pays here.** At speed 0.3 the four-layer model answers {{number:roads_at('accuracy', '.1%')}} of the texts correctly (one number per seed; we chose this speed on these texts) after {{number:roads_at('layers', '.2f')}} layers. If as many texts leave at random, {{number:roads_at('at_random', '.1%')}} are correct. No single exit of this model is as good for so few layers.
 #
 # - The exits let out mainly texts that they can answer; no label says how many layers a text needs. But each text states its number of roads, so an exit need only read one token. Real texts rarely announce how hard they are.
 # - *A sceptic's control*: two layers suffice (trained alone, in two of three seeds). With two exits they are correct in {{number:roads_at('accuracy', '.1%', 'joint, two layers')}} after {{number:roads_at('layers', '.2f', 'joint, two layers')}} layers instead of 2, exits not counted. So early exit still gains when the model has no layer too many; the other two layers buy nothing.
@@ -381,7 +381,7 @@ exits_chart("sections")
 # %% [markdown]
 # *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Vertical axis: points of accuracy above the same seed's full depth, which is {{number:last(MAIN)}} on average. The curves are FastBERT at several speeds; the same exits with the largest probability as the rule; as many texts leaving at each layer, but drawn at random; and models of fixed depth, each fine-tuned by itself.*
 #
-# - **Early exit works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits select better than chance *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.) But these sections hardly need depth: the second exit alone, for all texts, reaches {{number:layer(MAIN, 2)}}. So most of the saving needs no choice for each text.
+# - **Early exit saves FLOPs**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits select better than chance *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.) But these sections hardly need depth: the second exit alone, for all texts, reaches {{number:layer(MAIN, 2)}}. So most of the saving needs no choice for each text. (A bag of words with the same labels reaches {{number:stored('12_fastbert')['texts']['sections']['words']:.1%}}.)
 # - **A sceptic's control**: a model of two layers, fine-tuned by itself, reaches {{number:last('fixed depth 2')}} at about the same cost, though its seeds differ widely. So three seeds do not show that choosing the depth for each text gains anything here.
 # - The largest probability does about as well as the entropy: the two curves are close.
 # - With a quarter of the labels (not in the chart) the last exit reaches {{number:layer(FEW, -1)}} and the first {{number:layer(FEW, 1)}}. If the students also read the other texts, *without* labels, the first reaches {{number:layer('few labels, all texts', 1)}}, more in every seed; the second and third exits gain nothing. Self-distillation can use texts without labels, but here only the lowest exit profits.
@@ -409,7 +409,7 @@ training_chart()
 #
 # - Self-distillation does not change the last exit, which is frozen: its accuracy is identical in four of the five rows.
 # - With *joint* training the first exit reaches {{number:layer('joint', 1)}} (self-distilled: {{number:layer(MAIN, 1)}}), the last {{number:last('joint')}} against {{number:last(MAIN)}}. The seeds disagree about both, so we do not see joint training hurt the last exit.
-# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. A likely cause: joint training also fits the encoder to the first exit, FastBERT only to the last one. (Joint training had only the first stage's steps; FastBERT's students had 585 more on the sections and 1,000 more on the pairs.)
+# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. A possible cause, not tested: joint training also fits the encoder to the first exit, FastBERT only to the last one. (Joint training had only the first stage's steps; FastBERT's students had 585 more on the sections and 1,000 more on the pairs.)
 # - These seeds show no difference for the direction of the divergence, the teacher's dropout, or labels instead of the teacher's answers.
 #
 # ### On the clock
@@ -425,7 +425,7 @@ for batch_size in (1, 32):
         print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
 
 # %% [markdown]
-# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs: an exit's fixed cost is spread over many texts (compare the rows of speed 0). (These are means per text: a batch is finished only when its hardest text is.)
+# Compare the last two columns. One text at a time, an exit (small matrix products, and the check whether to leave) takes a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs: an exit's fixed cost is spread over many texts (compare the rows of speed 0). (These are means per text: a batch is finished only when its hardest text is.)
 #
 # ### MobileBERT in miniature
 #
@@ -440,9 +440,9 @@ strategies_chart()
 # With {{number:len(stored(MOBILE)['runs']['labels'])}} seeds:
 #
 # - *Alone*, a thin student reaches {{number:student('labels')}}. If only its embeddings and its masked-word head start as the **teacher's**, it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
-# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. With four layers and these steps progressive is not the best strategy (the paper's model has 24).
+# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With layer-wise transfer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. With four layers and these steps progressive is not the best strategy (the paper's model has 24).
 # - The *bug* in the authors' code has no visible cost: {{number:student('progressive, the slip')}}.
-# - With progressive transfer, *NoNorm with ReLU costs accuracy* against LayerNorm with GELU: {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. Without a teacher the seeds overlap ({{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}}). We changed both at once, so we cannot say which of the two is responsible. The paper finds the same: it chose them for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
+# - With progressive transfer, *NoNorm with ReLU costs accuracy* against LayerNorm with GELU: {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}, which is above the teacher itself. Without a teacher the seeds overlap ({{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}}). We changed both at once, so we cannot say which of the two is responsible. The paper, too, reports a loss; it chose both for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
 # - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, and with the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than the teacher's embeddings and head alone in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not. (The teacher itself reaches {{number:percent([stored(MOBILE)['teacher']['job_accuracy']])}}, so a higher number here does not mean that more was taken over from it.)
 #
 # (A step with a teacher costs about three times the FLOPs of one without, so equal steps are not equal FLOPs; we did not compare at equal FLOPs.)
@@ -470,7 +470,7 @@ flops_and_time_chart()
 # %% [markdown]
 # *Each dot is a way to serve. If FLOPs were time, all dots would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only distinguish the dots.*
 #
-# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. Its eight thin layers mean many small matrix products, and each call takes time of its own. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count arithmetic; time also includes calls and waiting for memory (lecture 14).
+# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. A likely reason: the thin shape's eight layers mean many small matrix products, and each call takes time of its own. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count arithmetic; time also includes calls and waiting for memory (lecture 14).
 #
 # ### Who reads what we save
 #
@@ -484,7 +484,7 @@ readers_table()
 #
 # - **Only transformers and the ONNX file keep the head.** The others read the encoder; the next table lists what they lose.
 # - **A file that loads may still be wrong.** {{number:readers_wrong}} times a program gave other numbers without a message: a vector was left out, positions were off by one, a language was not passed on. Comparing the outputs on ten texts takes a minute and reveals this. Make it a test.
-# - llama.cpp, which reads GGUF files, looks GELU up in a table of 16-bit numbers: the difference of {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is its rounding, not another model.
+# - llama.cpp, which reads GGUF files, looks GELU up in a table of 16-bit numbers: the difference of {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is probably its rounding, not another model.
 
 # %%
 lost_table()

@@ -81,7 +81,7 @@ print("put together again:", torch.equal(join_patches(patches, 2, rows=2), pictu
 # %% [markdown]
 # ### How many, and how large
 #
-# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token in front that makes **197 tokens**, the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. BERT-base's vectors happen to have 768, too, so the matrix from patch to vector is square.
+# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token in front that makes **197 tokens**, the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. ViT-B's vectors, like BERT-base's, happen to have 768, too, so the matrix from patch to vector is square.
 #
 # An image twice as high and wide has 784 such patches. Attention compares each with each, so it has 16 times as many pairs.
 #
@@ -187,7 +187,7 @@ print("image  ", tuple(example_scenes.pixel_values[:1].shape), "->", tuple(patch
 print("the same layers:", reads_text.stack is reads_pictures.stack, f"· {count_parameters(stack):,} parameters")
 
 # %% [markdown]
-# The weights are random, so the vectors mean nothing yet. The point is that both read with the same code of attention and feed-forward. (For this, the text encoder had to give up BERT's post-norm, and it has no LayerNorm at the end.) Whether weights learned on text help with images is another question, which we do not test here.
+# The weights are random, so the vectors mean nothing yet. The point is that the same attention and feed-forward layers read both. (For this, the text encoder had to give up BERT's post-norm, and it has no LayerNorm at the end.) Whether weights learned on text help with images is another question, which we do not test here.
 #
 # ### How the authors' code differs from transformers
 
@@ -217,7 +217,7 @@ with torch.no_grad():
     print(f"resize           changes resized positions by {(both[0] - both[1]).abs().max() / table.abs().max():.2f} of the largest")
 
 # %% [markdown]
-# With these random weights the activation and ε hardly matter. The resized positions themselves differ much, because random positions are not smooth. What this does to a trained model is measured later, under *Measure it*.
+# With these random weights the activation and ε hardly matter. The resized positions themselves differ a lot, because random positions are not smooth. What this does to a trained model is measured later, under *Measure it*.
 #
 # ### Larger images
 #
@@ -323,7 +323,7 @@ for name, dark in choices.items():
     print(f"dark: {name:12} accuracy {picture_runs.class_accuracy(model, covered):6.1%}")
 
 # %% [markdown]
-# Compare the last line with *read most*. By this test, rollout tells more than the image alone does only if darkening the patch read most costs more accuracy than darkening the one with most ink. That control is strict, since that patch also loses the most pixels; in our run the patch read most costs less. *Read least* proves little: that patch may be empty anyway.
+# Compare the last line with *read most*. If rollout tells more than the image alone does, darkening the patch read most must cost more accuracy than darkening the one with most ink. That control is strict, since that patch also loses the most pixels; in our run the patch read most costs less. *Read least* proves little: that patch may be empty anyway.
 #
 # ### Which positions are alike?
 #
@@ -337,7 +337,7 @@ position_similarity(model)
 #
 # ### Controls and baselines, live
 #
-# We train a ViT as above but with two layers: as it is; without positions; with the patches shuffled in one way for all images (*one permutation*); with each image shuffled differently (*one a picture*). We compare it with a small CNN (two convolutions and a dense layer) and a logistic regression (one dense layer on the pixels).
+# We train a ViT as above but with two layers: as it is; without positions; with the patches shuffled in one way for all images (*one permutation*); with each image shuffled differently (*one a picture*: a permutation for each image). We compare it with a small CNN (two convolutions and a dense layer) and a logistic regression (one dense layer on the pixels).
 
 # %%
 names = ("1-D positions", "no positions", "ViT, one permutation", "ViT, one a picture", "CNN", "CNN, one permutation")
@@ -368,7 +368,7 @@ positions_chart()
 #
 # - Without positions an image is a bag of patches. Accuracy on the digits is {{number:none}} instead of {{number:one_d}}. With four times the steps it is {{number:right(POSITIONS, 'no positions, longer')}}, and its training accuracy is {{number:right(POSITIONS, 'no positions, longer', 'train_accuracy')}}, as high as with positions: it can tell the training images apart by their patches alone, but this generalises much less well.
 # - **It depends on the question.** A model without positions cannot say where an object is: {{number:right(POSITIONS, 'which row, none')}}, exactly what the majority class, *top*, would give. It can say whether there is a circle: {{number:right(POSITIONS, 'a circle, none')}}, where always answering *no* gives about 56%.
-# - 1-D and 2-D positions give {{number:one_d}} and {{number:right(POSITIONS, '2-D positions')}}; the difference is not settled. The paper finds the same on ImageNet with five labelled images per class (5-shot): {{number:printed('vit')['positions']['one_dimension']:.1f}}% and {{number:printed('vit')['positions']['two_dimensions']:.1f}}%, and {{number:printed('vit')['positions']['none']:.1f}}% without positions.
+# - 1-D and 2-D positions give {{number:one_d}} and {{number:right(POSITIONS, '2-D positions')}}; the difference is not settled. The paper finds the same on ImageNet with five labelled images per class (5-shot): {{number:printed('vit')['positions']['one_dimension']:.1f}}% and {{number:printed('vit')['positions']['two_dimensions']:.1f}}%. (Without positions it loses far less than here: {{number:printed('vit')['positions']['none']:.1f}}%.)
 #
 # ### The order of the patches
 
@@ -378,12 +378,12 @@ orders_chart()
 # %% [markdown]
 # *Test accuracy on digits. From the top: patches as they are; all images shuffled in the same way; each image in its own way.*
 #
-# - **One permutation for all**, differences in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. For the ViT, too, we know the answer beforehand: shuffling patches is the same as shuffling rows of the position table, which are initialised alike. Its difference only shows how much chance contributes; the measurement is the CNN's. It may lose little because neighbours in a patch stay neighbours, and its last layer sees everything.
+# - **One permutation for all**, differences in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. For the ViT, too, we know the answer beforehand: shuffling patches is the same as shuffling rows of the position table, which are initialised alike. Its difference only shows how much chance contributes; only the CNN's is a measurement. It may lose little because neighbours in a patch stay neighbours, and its last layer sees everything.
 # - **Each image in its own way**: only the content of single patches is left. The ViT reaches {{number:right(POSITIONS, 'ViT, one a picture')}}, less than without positions ({{number:none}}) in every seed, perhaps because it must learn that its positions mean nothing. The CNN reaches {{number:right(POSITIONS, 'CNN, one a picture')}}; chance level is 10%.
 #
-# What is it worth that neighbouring patches stay neighbours? For a sharper test, shift every image by up to a pixel each time it is read, then apply the one permutation. With patches as they are, the CNN reaches {{number:cnn_moved}}. Shuffled, it reaches {{number:right(PICTURES, 'CNN shifted, all, one permutation')}}: {{number:compared(PICTURES, 'CNN shifted, all, one permutation', 'CNN shifted, all')}}. The ViT's difference, again chance alone: {{number:compared(PICTURES, 'ViT shifted, all, one permutation', 'ViT shifted, all')}}. (Shuffled, the CNN's training accuracy is lower, too: {{number:right(PICTURES, 'CNN shifted, all, one permutation', 'train_accuracy')}}.)
+# What is it worth that neighbouring patches stay neighbours? For a sharper test, shift every image by up to a pixel each time it is read, then apply the one permutation. With patches as they are, the CNN reaches {{number:cnn_moved}}. Shuffled, it reaches {{number:right(PICTURES, 'CNN shifted, all, one permutation')}}: {{number:compared(PICTURES, 'CNN shifted, all, one permutation', 'CNN shifted, all')}}. The ViT's difference, again chance alone: {{number:compared(PICTURES, 'ViT shifted, all, one permutation', 'ViT shifted, all')}}. (Shuffled, the CNN's training accuracy is lower, too: {{number:right(PICTURES, 'CNN shifted, all, one permutation', 'train_accuracy')}}, against {{number:right(PICTURES, 'CNN shifted, all', 'train_accuracy')}}.)
 #
-# This is *inductive bias*: what a network assumes before it has seen a single image.
+# The CNN's reliance on neighbours is an *inductive bias*: what a network assumes before it has seen a single image.
 #
 # ### How many labelled images?
 
@@ -393,8 +393,8 @@ pictures_chart()
 # %% [markdown]
 # *Test accuracy by the number of labelled images: means of the seeds, band from the worst to the best. ViT and CNN take equally many steps. "Shifted" (with 200 and with all): every image moves by up to a pixel each time it is read; twice the steps.*
 #
-# - **Few images**: with 50, the ViT reaches {{number:right('15_pictures', 'ViT, 50')}}, the CNN {{number:right('15_pictures', 'CNN, 50')}} ({{number:compared(PICTURES, 'ViT, 50', 'CNN, 50')}}), a logistic regression {{number:right('15_pictures', 'logistic regression, 50')}}. With 200 they reach {{number:right(PICTURES, 'ViT, 200')}}, {{number:right(PICTURES, 'CNN, 200')}} and {{number:right(PICTURES, 'logistic regression, 200')}} ({{number:compared(PICTURES, 'ViT, 200', 'CNN, 200')}}). With 50 images this ViT is the wrong choice.
-# - **All images**: {{number:right('15_pictures', 'ViT, all')}}, {{number:right('15_pictures', 'CNN, all')}}, {{number:right('15_pictures', 'logistic regression, all')}}. ViT against CNN is {{number:compared(PICTURES, 'ViT, all', 'CNN, all')}}. In the paper the ViT overtakes only with tens of millions of images or more; our digits are too few to show that.
+# - **Few images**: with 50, the ViT reaches {{number:right('15_pictures', 'ViT, 50')}}, the CNN {{number:right('15_pictures', 'CNN, 50')}} (ViT against CNN: {{number:compared(PICTURES, 'ViT, 50', 'CNN, 50')}}), a logistic regression {{number:right('15_pictures', 'logistic regression, 50')}}. With 200 they reach {{number:right(PICTURES, 'ViT, 200')}}, {{number:right(PICTURES, 'CNN, 200')}} and {{number:right(PICTURES, 'logistic regression, 200')}} (ViT against CNN: {{number:compared(PICTURES, 'ViT, 200', 'CNN, 200')}}). With 50 images this ViT is the wrong choice.
+# - **All images**: {{number:right('15_pictures', 'ViT, all')}}, {{number:right('15_pictures', 'CNN, all')}}, {{number:right('15_pictures', 'logistic regression, all')}}. ViT against CNN is {{number:compared(PICTURES, 'ViT, all', 'CNN, all')}}. In the paper the ViT overtakes its ResNets only with tens of millions of images or more; our digits are too few to show that.
 # - Mind the size: the ViT has {{number:stored(PICTURES)['runs']['ViT, all'][0]['parameters']}} parameters, the CNN {{number:stored(PICTURES)['runs']['CNN, all'][0]['parameters']}}. So they differ in more than their inductive bias; we did not run a pair of equal size.
 # - *Shifted* images should teach a ViT what is partly built into a CNN: a shifted digit is the same digit. With all images the CNN gains: {{number:cnn_moved}}, {{number:compared(PICTURES, 'CNN shifted, all', 'CNN, all')}}. The ViT reaches {{number:right(PICTURES, 'ViT shifted, all')}}, {{number:compared(PICTURES, 'ViT shifted, all', 'ViT, all')}}. Its training accuracy is only {{number:right(PICTURES, 'ViT shifted, all', 'train_accuracy')}}: it underfits, perhaps for want of steps or of size, which we did not test. With 200 images the CNN's gain is {{number:compared(PICTURES, 'CNN shifted, 200', 'CNN, 200')}}, the ViT's {{number:compared(PICTURES, 'ViT shifted, 200', 'ViT, 200')}}. We did not run a control with twice the steps and no shifts.
 #
@@ -426,7 +426,7 @@ masked_chart()
 # - **50 labels**: {{number:right(MASKED, 'random, 50')}} from random initialisation, {{number:right(MASKED, 'masked patches, 50')}} after masked patches: {{number:compared(MASKED, 'masked patches, 50', 'random, 50')}}. The same FLOPs spent on more steps with the 50 labels give {{number:right(MASKED, 'equal FLOPs, 50')}}. Compared with that, masked patches are {{number:compared(MASKED, 'masked patches, 50', 'equal FLOPs, 50')}}.
 # - **200 labels**: {{number:right(MASKED, 'random, 200')}} from random initialisation, {{number:right(MASKED, 'masked patches, 200')}} after masked patches ({{number:compared(MASKED, 'masked patches, 200', 'random, 200')}}), {{number:right(MASKED, 'equal FLOPs, 200')}} at equal FLOPs.
 #
-# So with 50 labels, pre-training on masked patches fails here; with 200 the seeds do not settle it. (We did not measure how well the hidden patches are predicted. The paper predicts each patch's mean colour, we all its pixels.) We tested two possible causes with 50 labels. *Is fine-tuning too fast?* At a quarter of the learning rate for both, masked patches are still {{number:gentle_rule}}. *Is it the class token?* During pre-training nothing is predicted from its last vector, so it never learns to summarise an image. If the classifier reads the mean of the patches instead, accuracy is {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. The deficit is smaller then, but only because random initialisation loses; and the seeds differ too much to say whether the class token is its cause. A third possible cause we did not test: {{number:len(digits())}} images of sixteen patches are very little to pre-train on. (The paper's B/16 reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet with masked patches, 2 points above training from scratch and 4 below pre-training on labels.)
+# So with 50 labels, pre-training on masked patches fails here; with 200 the seeds do not settle it. (We did not measure how well the hidden patches are predicted. The paper predicts each patch's mean colour; we predict all its pixels.) We tested two possible causes with 50 labels. *Is fine-tuning too fast?* At a quarter of the learning rate for both, masked patches are still {{number:gentle_rule}}. *Is it the class token?* During pre-training nothing is predicted from its last vector, so nothing directly trains it to summarise an image. If the classifier reads the mean of the patches instead, accuracy is {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. The deficit is smaller then, but only because random initialisation loses; and the seeds differ too much to say whether the class token is its cause. A third possible cause we did not test: {{number:len(digits())}} images of sixteen patches are very little to pre-train on. (The paper's B/16 reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet with masked patches of JFT's images, 2 points above training from scratch and 4 below pre-training on labels.)
 #
 # ### Images and sentences: CLIP
 #
@@ -456,7 +456,7 @@ print(f"{'chance level':18}{1 / clip_runs.CANDIDATES:7.1%}   (of the first two)"
 retrieval_table()
 
 # %% [markdown]
-# None of these sentences occurred in training, but both halves of each did, such as *a red circle at the top left*. So the model combines known phrases in new ways; whether it has learned each word by itself, we did not test. (Hold out one colour with one shape to find out.) When the sentence that it ranks first is wrong, on average {{number:wrong_words()}} of the eight words that vary are wrong. Fewer than one pair of scenes in a hundred is so similar, so the loss may seldom ask for such fine differences; we did not test this, either. CLIP's authors used batches of 32,768.
+# None of these sentences occurred in training, but both halves of each did, such as *a red circle at the top left*. So the model combines known phrases in new ways; whether it has learned each word by itself, we did not test. (Hold out one colour with one shape to find out.) When the sentence that it ranks first is wrong, on average {{number:wrong_words()}} of the eight words that vary are wrong. Fewer than one pair of scenes in a hundred is so similar, so the loss may seldom ask for such fine differences; we did not test this, either. CLIP's authors used batches of 32,768 pairs, we {{number:clip_runs.CLIP.batch_size}}.
 #
 # ### Larger images
 #
@@ -468,7 +468,7 @@ resolution_chart()
 # %% [markdown]
 # *Test accuracy on images of 16×16, by the steps taken on such images; band from the worst seed to the best. Positions are interpolated in two ways, or random with all other weights kept; or all weights are random (at the 8×8 model's learning rate, twice that of the other three).*
 #
-# - *Before any step*, accuracy is {{number:right(LARGER, 'bicubic', 'at_once')}} with bicubic interpolation, {{number:right(LARGER, 'bilinear', 'at_once')}} with bilinear and fixed corners, and {{number:right(LARGER, 'new positions', 'at_once')}} with new positions. So positions carry over, though a patch now covers a quarter of the area. The setting matters at first for learned positions ({{number:in_points(reached(LARGER, 'bicubic', 'at_once'), reached(LARGER, 'bilinear', 'at_once'))}}). The two differ in the curve and in the corners, and our images were enlarged without fixed corners, which suits the bicubic setting; we cannot say which of the two is the cause.
+# - *Before any step*, accuracy is {{number:right(LARGER, 'bicubic', 'at_once')}} with bicubic interpolation, {{number:right(LARGER, 'bilinear', 'at_once')}} with bilinear and fixed corners, and {{number:right(LARGER, 'new positions', 'at_once')}} with new positions. So positions carry over, though a patch now covers a quarter of the area. So for learned positions, too, the setting matters at first: bicubic is {{number:in_points(reached(LARGER, 'bicubic', 'at_once'), reached(LARGER, 'bilinear', 'at_once'))}}. The two settings differ in the curve and in the corners, and our images were enlarged without fixed corners, which suits the bicubic setting; we cannot say which of the two is the cause.
 # - *After all steps*: bicubic {{number:right('15_resolution', 'bicubic')}}, bilinear {{number:right('15_resolution', 'bilinear')}}, new positions {{number:right('15_resolution', 'new positions')}}, random initialisation {{number:right('15_resolution', 'random initialisation')}}. On average all four still rise, the last two fastest, but the learning rate has decayed by then. So this shows which learns sooner, not which would end higher.
 # - The images are only enlarged, so they hold no more than those of 8×8. That model reached {{number:one_d}}; it took fewer steps, so this is no comparison of image sizes.
 

@@ -71,7 +71,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | attention | every layer sees all | the *first* of three does (*global*); the others (*local*) see 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others see 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
 # | heads of keys and values | as many as of queries | the same | may be fewer: EuroBERT-2.1B has {{number:published('eurobert', '2.1b', EuroBertConfig).num_heads}} and {{number:published('eurobert', '2.1b', EuroBertConfig).num_key_value_heads}} | made for decoders, see below | Ainslie et al. 2023 |
 # | base of the angles (below) | – | 10,000 local, 160,000 global | EuroBERT 250,000; UltraBERT 10,000 local, 2,560,000 global | longer texts | |
-# | padding | computed | removed by the authors' code, computed by transformers' class | depends on the program | wasted work | Portes et al. 2023 |
+# | padding | computed | removed by the authors' code, computed by transformers' class | depends on the code | wasted work | Portes et al. 2023 |
 # | biases | everywhere | only in the decoder | none | simpler | Dayma et al. 2021 |
 # | norm on the embeddings | yes | yes | no | | |
 # | decoder (the head's last matrix) | tied to the token embeddings | tied to the token embeddings | a matrix of its own | | |
@@ -209,8 +209,8 @@ show(window_mask, sliding_window_attention_reference)
 # **EuroBERT** takes the block of a decoder, Llama, and lets it attend in both directions. **UltraBERT** combines EuroBERT's block with ModernBERT's local layers. Each difference is a few lines:
 #
 # - **RMSNorm** divides a vector by the root of its mean square. Unlike LayerNorm it does not subtract the mean, and it has no bias.
-# - **SwiGLU** keeps the gate but replaces GELU by SiLU, x · sigmoid(x).
-# - With **grouped heads** several query heads share one head of keys and values.
+# - **SwiGLU** keeps the gate but replaces GELU by SiLU, x · sigmoid(x). (Llama's code calls the *activated* half the gate.)
+# - With **grouped heads** (*grouped-query attention*, GQA) several query heads share one head of keys and values.
 
 # %%
 from course_lib.family.eurobert import GroupedAttention, RMSNorm, SwiGLU
@@ -388,7 +388,7 @@ for attempt in (
 #
 # ### A trap in transformers
 #
-# A mask hides padding by *adding* the most negative number of the format to the scores. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. float64's most negative number does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is not used. But in the next layer its key is nan, and so is every query's score with it. Adding the mask does not change that, and the softmax spreads it over the whole row. Four conditions must hold at once: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
+# A mask hides padding by *adding* the most negative number of the format to the scores. In transformers 5.23.0, ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. float64's most negative number does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is not used. But in the next layer its key is nan, and so is every query's score with it. Adding the mask does not change that, and the softmax spreads it over the whole row. Four conditions must hold at once: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -405,7 +405,7 @@ for name, each in models.items():
 # %% [markdown]
 # In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores.
 #
-# Padding has a second trap. Where hidden scores get the most negative finite number, as in ours, a row that sees no key at all gets the mean of all values in the forward pass. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
+# Padding has a second trap. Where hidden scores get the most negative finite number, as in ours, a row that sees no key at all gets the mean of all values in the forward pass. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient (`findings/torch_sdpa_hidden_row_gradient.sh`). Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
 #
 # If you load such models with transformers, watch for three more traps. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
 #
@@ -447,7 +447,7 @@ ladder_curves()
 #
 # ### Text that people wrote
 #
-# Rules generate the stories. So we repeat the whole ladder on {{number:stored(REAL)['read']['words'] / 1000000.0:.1f}} million words of documentation, with four layers of width 256 and as many FLOPs as BERT needs for {{number:real_text.Recipe().steps:,}} steps. Texts have 32 tokens, so that the plateau ends soon. The {{number:len(real_runs(LAST))}} seeds were trained on a GPU ({{number:stored(REAL)['device']}}, bfloat16). In an earlier run of two seeds on a CPU, every mean was within half a point of these.
+# Rules generate the stories. So we repeat the whole ladder on {{number:stored(REAL)['read']['words'] / 1000000.0:.1f}} million words of documentation, with four layers of width 256 and as many FLOPs as BERT needs for {{number:real_text.Recipe().steps:,}} steps. Texts have 32 tokens, so that the plateau ends soon. The {{number:len(real_runs(LAST))}} seeds were trained on a GPU ({{number:stored(REAL)['device']}}, bfloat16).
 
 # %%
 real_text_table()
@@ -477,7 +477,7 @@ ladder_2026_table()
 # %% [markdown]
 # *First row: the ladder's top. FLOPs per step, BERT = 1; steps for equal FLOPs; masked-token accuracy, mean and each seed. Times are missing because the machine was busy.*
 #
-# RMSNorm gives {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against the ladder top's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the single seeds first: within a row they differ by four to nine points. These changes were not made for accuracy in four layers of width 128. RMSNorm skips the mean; SiLU is a cheaper curve than GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
+# RMSNorm gives {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against the ladder top's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the single seeds first: within a row they differ by four to nine points. These changes were not made for accuracy in four layers of width 128. RMSNorm skips the mean; SiLU is a simpler curve than GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
 #
 # ### A checkpoint of each kind
 #
@@ -492,9 +492,9 @@ checkpoint_curves()
 # %% [markdown]
 # *Masked-token accuracy on held-out text over the training, with 15% of the tokens replaced by [MASK] for all; one run each. The FLOPs are parts of course-bert's whole training, Muon's own products left out.*
 #
-# The two checkpoints reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text and at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, both at one learning rate, but the ladder's rungs on the same text agree.
+# The two checkpoints reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text, at this size and at equal FLOPs (not equal time), the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, both at the same learning rate, but the ladder's rungs on the same text agree.
 #
-# **The same, sooner.** The short curve has {{number:faster.STEPS:,}} steps instead of {{number:stored('16_checkpoint')['recipe']['training']['steps']:,}}, so its learning rate falls sooner. And it uses **Muon** (Jordan et al. 2024) instead of AdamW for the matrices in the blocks: before each step the running gradient is replaced by the nearest orthogonal matrix. So the step moves all directions alike, not only the few in which the gradient is large. This run ends at **{{number:sooner(faster.MUON)}}**, about what course-bert has, in {{number:time_of(faster.MUON):.0%}} of its processor time (counted by the time of a step, with Muon's own products). It is one run, and the same short schedule with AdamW was not run: how much of the gain is Muon's, we cannot say. The recipe is `data/recipes/fast.toml`; try both (`optimizer`), and pre-train an encoder of your own.
+# **The same, sooner.** The short curve has {{number:faster.STEPS:,}} steps instead of {{number:stored('16_checkpoint')['recipe']['training']['steps']:,}}, so its learning rate falls sooner. And it uses **Muon** (Jordan et al. 2024) instead of AdamW for the matrices in the blocks: before each step the running mean of the gradients is replaced by, roughly, the nearest orthogonal matrix. So the step moves all directions alike, not only the few in which the gradient is large. This run ends at **{{number:sooner(faster.MUON)}}**, about as much as course-bert, in {{number:time_of(faster.MUON):.0%}} of course-bert's processor time (counted by the time of a step, with Muon's own products). It is one run, and the same short schedule with AdamW was not run: how much of the gain is Muon's, we cannot say. The recipe is `data/recipes/fast.toml`; try both (`optimizer`), and pre-train an encoder of your own.
 #
 # Both models fill blanks in sentences that were written before either was trained:
 
@@ -514,9 +514,9 @@ for blank in english.blanks():
 print("\nthe writer's word comes first:", right, "of", len(english.blanks()))
 
 # %% [markdown]
-# (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same one; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in others they repeat a word of the sentence.
+# (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same one; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in some of the others they repeat a word of the sentence.
 #
-# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the better of two learning rates:
+# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the better of two learning rates on validation texts:
 
 # %%
 tasks_chart()
@@ -549,7 +549,7 @@ longer_chart("further_back")
 # %% [markdown]
 # *Masked-token accuracy by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with only global layers ("GeGLU"), and the next one, with local layers.*
 #
-# With RoPE nothing changes at all: {{number:back_rope}} at both ends. With learned positions accuracy falls to {{number:back_learned}}, less than the 10% of predicting one token everywhere: untrained position embeddings seem to mislead the model. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
+# With RoPE nothing changes, up to rounding: {{number:back_rope}} at both ends. With learned positions accuracy falls to {{number:back_learned}}, less than the 10% of predicting one token everywhere: untrained position embeddings seem to mislead the model. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
 #
 # Now we test texts that *are* longer: several stories one after another.
 
@@ -699,13 +699,13 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 # - **EuroBERT** (Boizard et al. 2025), on this page: 15 languages, 5 trillion tokens, up to 8,192 of them at once.
 # - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own job: encoders at classification and retrieval, decoders at generation. Training one further with the other's objective does not close the gap. Its encoders use ModernBERT's class.
 # - **mmBERT** (Marone et al. 2025): ModernBERT's class for over 1,800 languages. Most of them join only in the last, short phase of the training, while the learning rate falls. So their few texts are not repeated often enough to be memorised.
-# - **LFM2.5-Encoder** (Liquid AI): UltraBERT's model card says it led the retrieval benchmark BEIR before UltraBERT; Ettin led GLUE, RoBERTa named entities.
+# - **LFM2.5-Encoder** (Liquid AI): according to UltraBERT's model card it led the retrieval benchmark BEIR before UltraBERT; Ettin led GLUE, and RoBERTa led named-entity recognition.
 # - **UltraBERT** (dmis-lab 2026), on this page: 150 and 380 million weights, English, 32,768 tokens; according to its card the first to lead in classification *and* retrieval at its size. Its embedder's 67.24 on MTEB (English, version 2) is the card's figure; we did not measure it.
 # - **Decoders as embedders.** A decoder can be adapted to attend in both directions and to embed texts (LLM2Vec, BehnamGhader et al. 2024). It is many times as large as an encoder, and each text costs accordingly.
 #
 # ### Today's recipe, in words
 #
-# A modern run also uses these, none of which we measured:
+# A modern run also uses these; we measured only the last, in miniature:
 #
 # - **Warm-up, stable, decay.** The rate rises, stays constant for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). So a run can be extended or branched: the decay is a short separate phase, with the best text or with another 1,700 languages. BERT's linear decay must know its end from the start.
 # - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than its recent mean. It replaces clipping the whole gradient.

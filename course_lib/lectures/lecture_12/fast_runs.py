@@ -45,6 +45,7 @@ from course_lib.text.english import RELATIONS
 from course_lib.text.features import text_sequences
 from course_lib.text.tasks import LabelledSequences, story_pairs
 from course_lib.text.world import MicroWorld
+from course_lib.train.baselines import label_accuracy
 from course_lib.train.exits import (
     fastbert_on,
     first_layers,
@@ -429,12 +430,15 @@ def each_text(logits: Tensor, right: Tensor, test: LabelledSequences) -> dict[st
 
 
 def about_texts(task: str) -> dict[str, Any]:
-    """How many texts, of which classes, and what they were made from."""
+    """How many texts, of which classes, what they were made from, and what needs no encoder."""
     train, test, made_from = texts_of(task)
-    versions = documentation_task(SECTION, 2_000, 1_000, 0).versions if task == SECTION else {}
+    about: dict[str, Any] = {"versions": {}}
+    if task == SECTION:
+        of = documentation_task(SECTION, 2_000, 1_000, 0)
+        about = {"versions": of.versions, "words": label_accuracy(of.train, of.test, "words")}
     return {
         "train": len(train), "test": len(test), "names": train.names, "hash": made_from,
-        "versions": versions, "majority": test.commonest,
+        "majority": test.commonest, **about,
     }  # fmt: skip
 
 

@@ -290,15 +290,16 @@ for name, either in (("200 steps", model), ("shipped", trained)):
     by_argmax, by_sampling = generator_accuracies(either, unseen)
     logits, labels = discriminator_logits(either, unseen)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, labels.float())
+    replaced = labels.float().mean()
+    one_answer = torch.special.entr(torch.stack([replaced, 1 - replaced])).sum()
     print(f"{name:10} generator right: arg-max {by_argmax:.0%}, sampled {by_sampling:.0%}; "
-          f"replaced {labels.float().mean():.1%} of all tokens; "
-          f"ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f}")  # fmt: skip
+          f"replaced {replaced:.1%} of all tokens; "
+          f"ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f} (one answer: {one_answer:.3f})")  # fmt: skip
 
 # %% [markdown]
 # Neither model has seen these stories. **ROC-AUC** takes a replaced and an original token at random: how often does the
-# replaced one have the higher P(replaced)? Chance level is 50%. (The loss needs a reference too: if
-# {{number:look_at('replaced', 0)}} of the tokens are replaced, a discriminator that always answers P(replaced) =
-# {{number:look_at('replaced', 0)}} has a loss of {{number:constant_loss}}.)
+# replaced one have the higher P(replaced)? Chance level is 50%. (The loss needs a reference too. *One
+# answer* is the loss of a discriminator that gives every token the same P(replaced), the fraction that is replaced.)
 #
 # Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
 # {{number:look_at('words_by_generator', -1)}} of the gaps, so filling in the arg-max would replace

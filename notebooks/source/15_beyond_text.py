@@ -308,13 +308,14 @@ attention_maps_view(model, test.pixel_values[:20])
 # %% [markdown]
 # *Left: the image; right: how much is read from each patch. Move the layer: at layer 1 at least half is the class token itself, as rollout assumes; watch where it reads later. (Colours are scaled in each map; compare the percentages.) Then select one patch (framed): does it attend to its neighbours, to ink, to everything?*
 #
-# Such a map is only a hint. Rollout averages heads that do different things, and ignores values and feed-forward parts. So test it: darken one patch and see whether the answer is still correct. We darken the patch that the class token reads most according to rollout, the one it reads least and, as a control, the patch with the most ink.
+# Such a map is only a hint. Rollout averages heads that do different things, and ignores values and feed-forward parts. So test it: darken one patch and see whether the answer is still correct. We darken the patch that the class token reads most according to rollout, the one it reads least and, as controls, a random patch and the patch with the most ink.
 
 # %%
 some = test[:200]
 read = torch.stack([rollout(attentions_of(model, image)[0])[-1, 0, 1:] for image in some.pixel_values])  # (200, 16)
 ink = cut_patches(some.pixel_values, 2).sum(-1)
-choices = {"none": None, "read most": read.argmax(1), "read least": read.argmin(1), "most ink": ink.argmax(1)}
+random = torch.randint(16, (len(some),), generator=torch.Generator().manual_seed(0))
+choices = {"none": None, "read most": read.argmax(1), "read least": read.argmin(1), "random": random, "most ink": ink.argmax(1)}
 for name, dark in choices.items():
     patches = cut_patches(some.pixel_values, 2)
     if dark is not None:
@@ -323,7 +324,7 @@ for name, dark in choices.items():
     print(f"dark: {name:12} accuracy {picture_runs.class_accuracy(model, covered):6.1%}")
 
 # %% [markdown]
-# Compare the last line with *read most*. If rollout tells more than the image alone does, darkening the patch read most must cost more accuracy than darkening the one with most ink. That control is strict, since that patch also loses the most pixels; in our run the patch read most costs less. *Read least* proves little: that patch may be empty anyway.
+# Compare the last two lines with *read most*. If rollout points at what matters, darkening the patch read most must cost more accuracy than darkening a random one; if it tells more than the image alone does, it must even cost more than darkening the one with most ink. (That control is strict, since that patch also loses the most pixels.) In our run it costs more than the random patch but less than the one with most ink. *Read least* proves little: that patch may be empty anyway.
 #
 # ### Which positions are alike?
 #

@@ -153,12 +153,6 @@ def all_tokens_cost() -> str:
     return f"{cost('All-tokens MLM') / cost('Replace MLM'):.1f}"
 
 
-def constant_loss() -> str:
-    """The loss, in nats, of answering always with the fraction replaced at the first look."""
-    p = curve_of("replaced")[0][1]
-    return f"{-p * log(p) - (1 - p) * log(1 - p):.2f}"
-
-
 def paper_score(step: str) -> float:
     return float(printed("electra")["stones"][step])
 

@@ -551,7 +551,8 @@ for name, total in (
 # the harm is small.)
 #
 # Check what your library does. transformers' Trainer (5.23.0) fine-tunes classifiers with the *sum* of the parts' means:
-# with four parts, the loss and the gradient are four times too large (`findings/transformers_trainer_accumulates_means.sh`).
+# with four parts, the loss and the gradient are four times too large (`findings/transformers_trainer_accumulates_means.sh`). And with
+# texts grouped by length, its `predict` returns the rows in another order than yours.
 #
 # Are large batches better? The paper's Table 3 keeps the number of epochs fixed, so larger batches mean fewer steps
 # (BERT-base; perplexity is e to the loss, and lower is better):

@@ -409,11 +409,12 @@ for what, attempt in wrong.items():
         print(f"{what}: {error}")
 
 # %% [markdown]
-# Five traps raise no error:
+# Six traps raise no error:
 #
 # - *Half a batch has a smaller loss.* Negatives stay within a part, so losses and gradients of parts do not add up.
 # - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest product. Ours is masked.
-# - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
+# - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call. torchmetrics' BERTScore compares other pairs than you gave it when the texts differ in length, and its classifiers' metrics decide batch by batch whether they read logits or probabilities.
+# - *The first word goes with the prompt.* If sentence-transformers 6.2.0 leaves a prompt such as "query: " out of the mean (`include_prompt=False`), a byte-level BPE model (RoBERTa, ModernBERT) loses the first token of each text as well.
 # - *Mined negatives can be old, or the query itself.* With a `cache_folder`, `mine_hard_negatives` of sentence-transformers 6.2.0 goes on using the vectors from before your training. And if your pairs come in both orders, each query's best "negative" is the query.
 # - *No duplicates, but batches of one.* If many pairs share a text, the no-duplicates sampler of sentence-transformers 6.2.0 runs out of other pairs and ends in batches of a single pair. Its in-batch loss is exactly 0, and the epoch stops before all pairs were read.
 #

@@ -38,13 +38,6 @@ READS: dict[str, Callable[[], str]] = {  # hashes of text that is installed, in 
     ),
     "11_medicine": lambda: domain("medicine").hash,
 }
-# Made before each member had rates of its own and three seeds; page 13 says so. To be run again.
-OLDER = pytest.mark.xfail(
-    strict=True, reason="older than the recipes: twenty core-hours, or a GPU"
-)
-AS_TODAY = [
-    pytest.param(name, marks=OLDER) if name == "13_documentation" else name for name in EXPERIMENTS
-]
 REPLAYS = [name for name, one in EXPERIMENTS.items() if one.replayed is not None]
 MEASURES = {  # what the seeds of a file must not differ in by much
     "05_sentence_tasks": "masked_accuracy", "05_sharing": "masked_accuracy",
@@ -81,7 +74,7 @@ def material_of(prepare: Callable[[], Any]) -> Any:
     return shared(material) if isinstance(material, Stories) else material
 
 
-@pytest.mark.parametrize("name", AS_TODAY)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_file_was_made_by_these_recipes_in_this_world(name: str) -> None:
     one, stored = EXPERIMENTS[name], read_result(name)
     recipes = one.recipes_of(material_of(one.prepare) if callable(one.recipes) else None)

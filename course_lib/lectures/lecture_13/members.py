@@ -66,7 +66,7 @@ class Recipe:
     learning_rate: float = 2e-3
     initializer_range: float = 0.05
     text: str = "stories"
-    warmup: float = 0.1  # of the steps
+    optimizer: str = "adamw"
 
 
 @dataclass(frozen=True)

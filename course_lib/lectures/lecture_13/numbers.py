@@ -11,7 +11,7 @@ import numpy as np
 from course_lib.bench.measuring import where_measured
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import in_letters, percent, signed
 from course_lib.teaching.results import stored, tokens_read
 from course_lib.teaching.verdicts import OPEN, by_rule, in_points
 
@@ -28,8 +28,6 @@ STARTS = {
     "narrow": "plain, 58 wide", "short": "plain, two layers", "as_modernbert": "plain, 110 wide",
     "as_deberta": "plain, 138 wide", "as_tinybert": "plain, two layers, 64 wide",
 }  # fmt: skip
-
-OLD_WAY = "shortened, then swapped"  # how ALBERT's pairs of documentation were made
 
 
 def mean_of(start: str, by: str = "average") -> str:
@@ -104,11 +102,9 @@ def loss_at_best(start: str, times: float = 1.0) -> str:
     return f"{losses[times * min(losses, key=losses.__getitem__)]:.2f}"
 
 
-def documentation_rate() -> float:
-    """Of all pre-trainings on documentation."""
-    rates = {recipe["learning_rate"] for recipe in stored(written.FILE)["pretraining"].values()}
-    assert len(rates) == 1
-    return rates.pop()
+def rate_there(start: str) -> str:
+    """Of its pre-training on documentation, the best of those tried."""
+    return f"{stored(written.FILE)['runs'][start][0]['pretraining_rate']:g}"
 
 
 def places_moved() -> str:

@@ -33,10 +33,10 @@ from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, computing_in
 from course_lib.train.watch import ALIKE, encoder_likeness
 
-from .members import Recipe, Trainee, masked_words, prepare, trainee
+from .members import DOCUMENTATION, Recipe, Trainee, masked_words, prepare, trainee
 
 BERT = Recipe()
-FIRST_RATE = 1e-3  # that is tried; then its neighbours, by factors of two
+FIRST_RATE = {"adamw": 1e-3, "muon": 2e-3}  # that is tried; then its neighbours, by factors of two
 HELDOUT_BATCHES, AGAIN = 10, 2
 NARROW = 24  # ALBERT's and MobileBERT's embeddings
 MEMBERS = {
@@ -75,16 +75,10 @@ RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 
 
 def recipe_of(name: str, text: str = "stories") -> Recipe:
-    """A recipe by name. On documentation members are twice as wide and read larger batches with a
-    longer warm-up: as on the stories, none of those tried left the plateau at the words'
-    frequencies."""
-    recipe = RECIPES[name]
-    if text == recipe.text:
-        return recipe
-    return replace(
-        recipe, text=text, hidden_size=2 * recipe.hidden_size, flops=1_800, batch_size=128,
-        embedding_size=2 * recipe.embedding_size, warmup=0.25,
-    )  # fmt: skip
+    """A recipe by name. Documentation is learnt with Muon: AdamW's steps would still be at the
+    words' frequencies when those of the stories are long past them."""
+    optimizer = "muon" if text == DOCUMENTATION else "adamw"
+    return replace(RECIPES[name], text=text, optimizer=optimizer)
 
 
 @lru_cache
@@ -135,8 +129,8 @@ def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Trainee,
         count = round(part.share * steps_of(recipe)) if steps is None else steps
         history = fit(
             part.model, part.loss, lambda n, done=done: member.batches(done + n),  # type: ignore
-            steps=count, learning_rate=recipe.learning_rate, warmup=recipe.warmup, seed=seed,
-            precision=prepare(recipe.text).precision, scale=part.scale,
+            steps=count, learning_rate=recipe.learning_rate, seed=seed, scale=part.scale,
+            precision=prepare(recipe.text).precision, optimizer=recipe.optimizer,
         )  # fmt: skip
         done, losses = done + count, losses + history.losses["total"]
         if steps is not None:
@@ -211,7 +205,7 @@ def rates_tried(recipe: Recipe) -> dict[float, float]:
         run = pretraining_run(replace(recipe, learning_rate=rate), 0)
         return float("inf") if collapsed(run) else run["heldout_loss"]
 
-    return lowest_inside(cost, FIRST_RATE)
+    return lowest_inside(cost, FIRST_RATE[recipe.optimizer])
 
 
 def at_best(recipe: Recipe) -> Recipe:

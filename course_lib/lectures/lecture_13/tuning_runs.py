@@ -9,6 +9,7 @@ from statistics import fmean
 from time import process_time
 from typing import Any
 
+from course_lib.checkpoints import load_pretrained
 from course_lib.encoder import Encoder
 from course_lib.kernels.early_exit import Exited
 from course_lib.teaching.results import kept
@@ -27,8 +28,8 @@ from course_lib.train.watch import ONE_ANSWER, commonest_share
 from .members import Recipe, prepare, trainee
 from .pretraining_runs import AGAIN, at_best, encoder_of, pretrained, recipe_of, untrained
 
-RANDOM, FAST = "random initialisation", "FastBERT"
-LADDER = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3)  # of learning rates
+RANDOM, FAST, SHIPPED = "random initialisation", "FastBERT", ("course-bert",)
+LADDER = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of learning rates
 FIRST = 5e-4  # that is tried, with its neighbours
 EXIT_SIZE = 32  # of FastBERT's exits
 Texts = LabelledSequences | ScoredSequences
@@ -36,7 +37,8 @@ Texts = LabelledSequences | ScoredSequences
 
 @dataclass(frozen=True)
 class Tuning:
-    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, or FAST: BERT with exits."""
+    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, FAST (BERT with exits), or a
+    checkpoint that comes with the course."""
 
     start: str = "BERT"
     steps: int = 500
@@ -47,6 +49,8 @@ class Tuning:
 
 def start_of(recipe: Tuning, seed: int) -> Encoder:
     """The encoder that is fine-tuned."""
+    if recipe.start in SHIPPED:
+        return encoder_of(load_pretrained(recipe.start).model)
     if recipe.start == RANDOM:
         return encoder_of(trainee(pretraining_of(recipe), seed).kept)
     return encoder_of(pretrained(pretraining_of(recipe), seed))
@@ -127,9 +131,11 @@ def tuned(
         predictions = {split: _predictions(model, task) for split, task in tasks.items()}
         return {"said": predictions, "cpu_seconds": round(process_time() - began, 1)}
 
-    begins = pretraining_of(recipe)
-    begins = begins if recipe.start == RANDOM else at_best(begins)
-    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "from": asdict(begins)}
+    begins: Any = {"from": recipe.start}
+    if recipe.start not in SHIPPED:
+        begins = pretraining_of(recipe)
+        begins = {"from": asdict(begins if recipe.start == RANDOM else at_best(begins))}
+    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), **begins}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
 
 

@@ -3,7 +3,7 @@ and its numbers hang together."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,10 @@ NAME = "13_documentation"
 
 
 @pytest.mark.parametrize("name", pretraining_runs.RECIPES)
-def test_on_documentation_all_but_the_member_is_another_shape(name: str) -> None:
+def test_on_documentation_only_the_optimizer_is_another(name: str) -> None:
     stories, written = (pretraining_runs.recipe_of(name, t) for t in ("stories", DOCUMENTATION))
-    assert stories == pretraining_runs.RECIPES[name]
-    assert written.hidden_size == 2 * stories.hidden_size and written.flops == 1_800
-    kept = ("member", "num_layers", "teacher", "learning_rate", "initializer_range")
-    assert all(getattr(written, field) == getattr(stories, field) for field in kept)
+    assert stories == pretraining_runs.RECIPES[name] and stories.optimizer == "adamw"
+    assert written == replace(stories, text=DOCUMENTATION, optimizer="muon")
     assert pretraining_runs.path_of(stories, 0) != pretraining_runs.path_of(written, 0)
 
 
@@ -38,6 +36,29 @@ def test_it_was_made_with_these_recipes() -> None:
     recipes = {n: pretraining_runs.recipe_of(n, DOCUMENTATION) for n in room.PRETRAINED}
     assert stored["pretraining"] == {name: asdict(recipe) for name, recipe in recipes.items()}
     assert stored["precision"] == "bfloat16"
+
+
+def test_each_start_has_three_seeds_at_rates_of_its_own() -> None:
+    stored = read_result(NAME)
+    for name in room.PRETRAINED:
+        tried = {float(rate): loss for rate, loss in stored["pretraining_rates"][name].items()}
+        best = min(tried, key=lambda rate: tried[rate])
+        assert min(tried) < best < max(tried), name  # no end of what was tried
+        assert {run["pretraining_rate"] for run in stored["runs"][name]} == {best}, name
+        assert not any(run["pretraining_collapsed"] for run in stored["runs"][name]), name
+    for name, runs in stored["runs"].items():
+        assert [run["seed"] for run in runs] == [*room.SEEDS], name
+        for task, tried in stored["rates"][name].items():
+            assert runs[0]["rates"][task] <= max(map(float, tried)), name
+
+
+def test_what_learns_lies_between_its_zero_line_and_its_ceiling() -> None:
+    stored = read_result(NAME)
+    for task, commonest in stored["commonest"].items():
+        assert commonest < stored["bag_of_words"][task]
+        for name in ("BERT", "ModernBERT", "plain, two layers"):
+            assert commonest < views.scores_of(name)[task]
+            assert views.scores_of(name)["mean"] < views.scores_of(room.PIECES)["mean"]
 
 
 def test_flops_are_equal_and_who_left_the_plateau() -> None:
@@ -65,7 +86,7 @@ def test_the_readme_shows_the_benchmark(root: Path) -> None:
     text = (root / "README.md").read_text(encoding="utf-8")
     section = text.split("<!-- benchmark -->")[1].split("<!-- /benchmark -->")[0]
     assert section.strip() == readme_table()
-    assert len(readme_table().splitlines()) == 2 + len(room.TUNINGS)
+    assert len(readme_table().splitlines()) == 2 + len(pretraining_runs.MEMBERS) + 3
 
 
 def test_views_say_what_the_file_says() -> None:
@@ -76,5 +97,7 @@ def test_views_say_what_the_file_says() -> None:
     assert points == pytest.approx(ahead) and low < points < high
     assert views.scores_of(views.BAG)["sections"] == stored["bag_of_words"]["sections"]
     order = [views.scores_of(name)["mean"] for name in views.starts()]
-    assert order == sorted(order, reverse=True) and len(order) == len(stored["runs"]) + 1
+    assert order == sorted(order, reverse=True) and len(order) == len(stored["runs"]) + 2
+    means = [row[-1] for row in views.documentation_chart().data[0].z]
+    assert means == [views.scores_of(name)["mean"] for name in views.starts()]
     assert views.masked_accuracy(views.BAG) is None is views.masked_accuracy("ELECTRA")

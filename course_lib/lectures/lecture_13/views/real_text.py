@@ -14,21 +14,29 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 from course_lib.train.calibration import bootstrap_interval
 
+from ..pretraining_runs import MEMBERS
+
 FILE = "13_documentation"
-BAG = "bag of words"
+BAG, COMMONEST = "bag of words", "the commonest answer"
+BASELINES = {BAG: "bag_of_words", COMMONEST: "commonest"}  # without pre-training, and their scores
 
 
 def scores_of(name: str) -> dict[str, float]:
     """Accuracy of a start on each documentation task, the mean over the seeds, and their mean."""
     runs = stored(FILE)["runs"]
-    rows = [stored(FILE)["bag_of_words"]] if name == BAG else [r["scores"] for r in runs[name]]
+    rows = [r["scores"] for r in runs.get(name, [])] or [stored(FILE)[BASELINES[name]]]
     means = {task: fmean(row[task] for row in rows) for task in rows[0]}
     return {**means, "mean": fmean(means.values())}
 
 
+def members() -> list[str]:
+    """The members of the family that were pre-trained."""
+    return [name for name in stored(FILE)["pretraining"] if name in MEMBERS]
+
+
 def starts() -> list[str]:
-    """All starts and a bag of words, the best mean first."""
-    return sorted((*stored(FILE)["runs"], BAG), key=lambda name: -scores_of(name)["mean"])
+    """All starts and what was not pre-trained, the best mean first."""
+    return sorted((*stored(FILE)["runs"], *BASELINES), key=lambda name: -scores_of(name)["mean"])
 
 
 def documentation_chart() -> Any:
@@ -38,6 +46,7 @@ def documentation_chart() -> Any:
     chart = heat_chart(
         cells, names, [*scores_of(BAG)], title="Three tasks in documentation", percent=True
     )
+    chart.update_traces(z=cells)  # unrounded: what ends in a half is then written as in the table
     return chart.update_layout(height=90 + 26 * len(names), width=740)
 
 
@@ -79,17 +88,19 @@ def _right(name: str) -> np.ndarray:
 
 def documentation_table() -> Html:
     """Every start: steps, masked pieces found, mean of the tasks, and that beside BERT's."""
-    head = ("", "weights", "steps", "masked pieces", "mean of three", "sd", "beside BERT", "95%")
+    head = ("", "weights", "steps", "rate", "masked pieces", "mean of three", "sd",
+            "beside BERT", "95%")  # fmt: skip
     rows = []
     for name in starts():
         run, pieces = stored(FILE)["runs"].get(name, [{}])[0], masked_accuracy(name)
         cells = [name, *(f"{run[key]:,}" if key in run else "–" for key in ("parameters", "steps"))]
+        cells.append(f"{run['pretraining_rate']:g}" if "pretraining_rate" in run else "–")
         cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
-        if name != BAG:
+        if name not in BASELINES:
             cells.append(f"{100 * stdev(means(name)):.1f}")
         if collapsed(name):
             cells.append("collapsed")
-        elif name not in ("BERT", BAG):
+        elif name not in ("BERT", *BASELINES):
             cells.append(in_points(means(name), means("BERT")))
             low, high = beside_bert(name)[1]
             cells += [f"{signed(100 * low)} to {signed(100 * high)}"]

@@ -174,11 +174,6 @@ def hours() -> str:
     return f"{seconds / 3_600 + stored(shown.FILE)['hours_of_rates']:.0f}"
 
 
-def rate_of(start: str) -> str:
-    """Of its pre-training, the best of those tried."""
-    return f"{shown.runs_of(start)[0]['pretraining_rate']:g}"
-
-
 def bag_of_words(task: str) -> str:
     """What a bag of words reaches on a twin, one number of its metrics, in percent."""
     scores = stored(shown.FILE)["without_learning"][task]["words"]

@@ -25,8 +25,7 @@ def readme_table() -> str:
         cells = [name if name not in (*CONTROLS, RANDOM) else f"*{name}*"]
         for of in (benchmark.values_of, *([real_text.means] if name in written else [])):
             beside = "" if name == "BERT" else in_points(of(name), of("BERT"))
-            dead = of is real_text.means and real_text.collapsed(name)
-            cells += [_spread(of(name)), "collapsed" if dead else beside]
+            cells += [_spread(of(name)), beside]
         cells += ["–"] * (5 - len(cells))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

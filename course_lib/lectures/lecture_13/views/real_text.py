@@ -14,8 +14,6 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 from course_lib.train.calibration import bootstrap_interval
 
-from ..pretraining_runs import MEMBERS
-
 FILE = "13_documentation"
 BAG, COMMONEST = "bag of words", "the commonest answer"
 BASELINES = {BAG: "bag_of_words", COMMONEST: "commonest"}  # without pre-training, and their scores
@@ -27,11 +25,6 @@ def scores_of(name: str) -> dict[str, float]:
     rows = [r["scores"] for r in runs.get(name, [])] or [stored(FILE)[BASELINES[name]]]
     means = {task: fmean(row[task] for row in rows) for task in rows[0]}
     return {**means, "mean": fmean(means.values())}
-
-
-def members() -> list[str]:
-    """The members of the family that were pre-trained."""
-    return [name for name in stored(FILE)["pretraining"] if name in MEMBERS]
 
 
 def starts() -> list[str]:
@@ -61,16 +54,6 @@ def masked_accuracy(name: str) -> float | None:
     return None if None in accuracies else fmean(accuracies)
 
 
-def collapsed(name: str) -> bool:
-    """Whether the models of a start say one thing to all texts of a task: then every seed is right
-    on the very same texts."""
-    runs = stored(FILE)["runs"].get(name, [])
-    return len(runs) > 1 and any(
-        all(run["right"][task] == runs[0]["right"][task] for run in runs)
-        for task in runs[0]["right"]
-    )
-
-
 def beside_bert(name: str) -> tuple[float, tuple[float, float]]:
     """How far a start's mean is from BERT's, and where 95% of resampled test sets have it."""
     gained = _right(name) - _right("BERT")
@@ -98,9 +81,7 @@ def documentation_table() -> Html:
         cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
         if name not in BASELINES:
             cells.append(f"{100 * stdev(means(name)):.1f}")
-        if collapsed(name):
-            cells.append("collapsed")
-        elif name not in ("BERT", *BASELINES):
+        if name not in ("BERT", *BASELINES):
             cells.append(in_points(means(name), means("BERT")))
             low, high = beside_bert(name)[1]
             cells += [f"{signed(100 * low)} to {signed(100 * high)}"]

@@ -293,8 +293,8 @@ for name, either in (("200 steps", model), ("shipped", trained)):
     replaced = labels.float().mean()
     one_answer = torch.special.entr(torch.stack([replaced, 1 - replaced])).sum()
     print(f"{name:10} generator right: arg-max {by_argmax:.0%}, sampled {by_sampling:.0%}; "
-          f"replaced {replaced:.1%} of all tokens; "
-          f"ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f} (one answer: {one_answer:.3f})")  # fmt: skip
+          f"replaced {replaced:.1%} of all tokens\n"
+          f"{'':10} ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f} (one answer: {one_answer:.3f})")  # fmt: skip
 
 # %% [markdown]
 # Neither model has seen these stories. **ROC-AUC** takes a replaced and an original token at random: how often does the

@@ -563,7 +563,7 @@ differences_table()
 # for added words the rule.*
 #
 # - *The zero line*: at 3e-4 random initialisation reaches {{number:way('chapters', 'random initialisation')}} on chapters,
-#   the general model {{number:way('chapters', 'as it is')}}. So at this rate general pre-training alone shows no gain there.   (These runs are in float32, those at several rates in bfloat16.)
+#   the general model {{number:way('chapters', 'as it is')}}. So at this rate general pre-training alone shows no gain there. (These runs are in float32, those at several rates in bfloat16.)
 #   We did not run random initialisation at 1e-3.
 # - *Chapters*: at 3e-4 reading on is better, {{number:way('chapters', 'as it is')}} →
 #   {{number:way('chapters', 'continued')}}. At 1e-3 it has {{number:labelled_at('chapters', CONTINUED)}} against

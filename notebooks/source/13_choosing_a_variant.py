@@ -358,7 +358,7 @@ equal_size_chart()
 #
 # The twins are made by rules. So we also pre-train six members and a plain model on the documentation of Python and its libraries, with equal FLOPs, and fine-tune them on three tasks of lecture 03: which section of a docstring a sentence is from, which kind of parameter it describes, and which package a paragraph is from (some 1,500 labels each).
 #
-# Shapes and batches are those of the stories, and each start again has the best of its own rates. One thing differs. With AdamW, the members we tried did not leave the plateau on this text: BERT recovered 8% of the masked pieces after {{number:BERT.flops:,}} steps, and always predicting the most frequent piece gives 6%. So here **Muon** (page 16) trains the matrices in the blocks. With it BERT recovers {{number:pieces('BERT')}} after as many steps. (One core with bfloat16 needs about four hours for everything. TinyBERT, DeBERTa and MobileBERT were left out for time; for SpanBERT and ERNIE nobody has marked phrases in this text.)
+# Width, depth and batches are those of the stories (with four heads instead of two, and sequences of 32 pieces), and each start again has the best of its own rates. But the optimizer differs. With AdamW, the members we tried did not leave the plateau on this text: BERT recovered 8% of the masked pieces after {{number:BERT.flops:,}} steps, and always predicting the most frequent piece gives 6%. So here **Muon** (page 16) trains the matrices in the blocks. With it BERT recovers {{number:pieces('BERT')}} after as many steps. (One core with bfloat16 needs about four hours for everything. TinyBERT, DeBERTa and MobileBERT were left out for time; for SpanBERT and ERNIE nobody has marked phrases in this text.)
 
 # %%
 documentation_chart()

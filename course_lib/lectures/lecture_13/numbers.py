@@ -11,7 +11,7 @@ import numpy as np
 from course_lib.bench.measuring import where_measured
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
-from course_lib.teaching.numbers import in_letters, percent, signed
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored, tokens_read
 from course_lib.teaching.verdicts import OPEN, by_rule, in_points
 

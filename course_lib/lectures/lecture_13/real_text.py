@@ -38,7 +38,7 @@ SPLITS = ("train", *ANSWERED)
 # Not run here; nobody has marked the phrases of this text, and some of these take long.
 LEFT_OUT = ("TinyBERT", "DeBERTa", "SpanBERT", "ERNIE", "MobileBERT")
 PRETRAINED = (*(name for name in MEMBERS if name not in LEFT_OUT), "plain, two layers")
-# As many texts as in `13_benchmark`, in half as many steps: a step costs more at this size.
+# As many texts as in `13_benchmark`, in half as many steps.
 TUNING = Tuning(steps=250, batch_size=32, text=DOCUMENTATION)
 TUNINGS = {
     **{name: replace(TUNING, start=name) for name in (*PRETRAINED, RANDOM)},

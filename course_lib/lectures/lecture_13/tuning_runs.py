@@ -25,10 +25,10 @@ from course_lib.train.finetuning import (
 )
 from course_lib.train.watch import ONE_ANSWER, commonest_share
 
-from .members import Recipe, prepare, trainee
+from .members import PIECES, Recipe, prepare, trainee
 from .pretraining_runs import AGAIN, at_best, encoder_of, pretrained, recipe_of, untrained
 
-RANDOM, FAST, SHIPPED = "random initialisation", "FastBERT", ("course-bert",)
+RANDOM, FAST = "random initialisation", "FastBERT"
 LADDER = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of learning rates
 FIRST = 5e-4  # that is tried, with its neighbours
 EXIT_SIZE = 32  # of FastBERT's exits
@@ -37,8 +37,8 @@ Texts = LabelledSequences | ScoredSequences
 
 @dataclass(frozen=True)
 class Tuning:
-    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, FAST (BERT with exits), or a
-    checkpoint that comes with the course."""
+    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, FAST (BERT with exits), or
+    PIECES, the checkpoint of that name."""
 
     start: str = "BERT"
     steps: int = 500
@@ -49,7 +49,7 @@ class Tuning:
 
 def start_of(recipe: Tuning, seed: int) -> Encoder:
     """The encoder that is fine-tuned."""
-    if recipe.start in SHIPPED:
+    if recipe.start == PIECES:
         return encoder_of(load_pretrained(recipe.start).model)
     if recipe.start == RANDOM:
         return encoder_of(trainee(pretraining_of(recipe), seed).kept)
@@ -131,11 +131,11 @@ def tuned(
         predictions = {split: _predictions(model, task) for split, task in tasks.items()}
         return {"said": predictions, "cpu_seconds": round(process_time() - began, 1)}
 
-    begins: Any = {"from": recipe.start}
-    if recipe.start not in SHIPPED:
-        begins = pretraining_of(recipe)
-        begins = {"from": asdict(begins if recipe.start == RANDOM else at_best(begins))}
-    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), **begins}
+    begins: Any = recipe.start
+    if begins != PIECES:
+        pretraining = pretraining_of(recipe)
+        begins = asdict(pretraining if begins == RANDOM else at_best(pretraining))
+    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "from": begins}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
 
 

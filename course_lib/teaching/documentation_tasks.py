@@ -41,6 +41,8 @@ from course_lib.text.documentation import (
 )
 from course_lib.text.english import LabelledText, TaggedSentence
 from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
+from course_lib.train.baselines import label_accuracy
+from course_lib.train.span_metrics import span_scores
 
 # Not sympy nor mpmath: their single backticks are formulas.
 INSIDE = (
@@ -408,3 +410,44 @@ def is_new(text: str, seen: set[str]) -> bool:
     new = 2 * len(grams & seen) <= len(grams)
     seen |= grams
     return new
+
+
+# ---------------------------------------------------------------- without an encoder
+
+
+def window_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
+    """Tags of a logistic regression that sees each word, its form and two words to either side."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(DictVectorizer(), LogisticRegression(max_iter=300))
+    model.fit([window for s in train for window in windows(s)],
+              [tag for s in train for tag in s.entities])  # fmt: skip
+    return [_continued(model.predict(list(windows(s))).tolist()) for s in test]
+
+
+def windows(sentence: TaggedSentence) -> Iterator[dict[str, bool]]:
+    """What the window regression sees of each word."""
+    words = ["", "", *sentence.words, "", ""]
+    for n, word in enumerate(sentence.words):
+        near = {f"{k:+} {words[n + 2 + k].lower()}": True for k in (-2, -1, 0, 1, 2)}
+        form = {
+            "capital": word[0].isupper(), "inner capital": not word[1:].islower(),
+            "underscore": "_" in word, "digit": any(c.isdigit() for c in word),
+            "one letter": len(word) == 1, f"ends {word[-3:].lower()}": True,
+        }  # fmt: skip
+        yield {**near, **{name: True for name, has in form.items() if has}}
+
+
+def _continued(tags: list[str]) -> list[str]:
+    """An I- that continues nothing begins a span: so every list is BIO."""
+    before = ["O", *tags]
+    return ["B-CODE" if tag == "I-CODE" and before[n] == "O" else tag for n, tag in enumerate(tags)]
+
+
+def without_encoder(task: str, train: Sequence[Any], test: Sequence[Any]) -> float:
+    """Span F1 of the window regression, or accuracy of a bag of words."""
+    if task == CODE:
+        return span_scores([s.entities for s in test], window_tags(train, test)).f1
+    return label_accuracy(train, test, "words")

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ def _features(
 # ---------------------------------------------------------------- one text, or a pair
 
 Item = LabelledText | Pair
-SEES = ("nothing", "length", "words", "hypothesis")
+SEES = ("nothing", "length", "words", "hypothesis")  # that a table shows
+NEIGHBOURS = "neighbours"
 
 
 def words_of(text: str) -> list[str]:
@@ -105,18 +107,19 @@ def predicted_labels(
     sees: "nothing" always says the commonest class of the training items. The others are logistic
     regressions: "length" knows how many words and characters each text has, "words" which words it
     holds (of a pair: which the premise, which the hypothesis, which both), "hypothesis" those of
-    the hypothesis alone. numbers: the labels are numbers, and the regression is a ridge regression;
-    "nothing" says their mean. Raises ValueError for no items and for "hypothesis" of single
-    texts."""
+    the hypothesis alone; "neighbours" knows the words of a single text and which stand side by
+    side. numbers: the labels are numbers, and the regression is a ridge regression;
+    "nothing" says their mean. Raises ValueError for no items, for "hypothesis" of single texts and
+    for "neighbours" of pairs."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
-    if not train or not test or sees not in SEES:
+    if not train or not test or sees not in (*SEES, NEIGHBOURS):
         raise ValueError(
             f"{len(train)} training and {len(test)} test items and sees={sees!r} were given; "
-            f"expected at least one of each, and one of {', '.join(SEES)}."
+            f"expected at least one of each, and one of {', '.join((*SEES, NEIGHBOURS))}."
         )
     labels: list[Any] = [float(item.label) if numbers else item.label for item in train]
     if sees == "nothing":
@@ -144,8 +147,9 @@ def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int
 
 def _features_of(item: Item, sees: str) -> dict[str, float]:
     pair = isinstance(item, Pair)
-    if sees == "hypothesis" and not pair:
-        raise ValueError("sees='hypothesis' was given for single texts; expected pairs.")
+    if (sees, pair) in (("hypothesis", False), (NEIGHBOURS, True)):
+        given, expected = ("pairs", "single texts")[:: 1 if pair else -1]
+        raise ValueError(f"sees={sees!r} was given for {given}; expected {expected}.")
     texts = [item.premise, item.hypothesis] if isinstance(item, Pair) else [item.text]
     if sees == "length":
         return {
@@ -153,6 +157,9 @@ def _features_of(item: Item, sees: str) -> dict[str, float]:
             for n, text in enumerate(texts)
             for what, part in (("words", words_of(text)), ("characters", text))
         }
+    if sees == NEIGHBOURS:
+        words = words_of(texts[0])
+        return dict.fromkeys([*words, *map(" ".join, pairwise(words))], 1)
     bags = [set(words_of(text)) for text in texts]
     if sees == "hypothesis" or not pair:
         return dict.fromkeys(bags[-1], 1)

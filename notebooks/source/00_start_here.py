@@ -126,7 +126,7 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # *The model's five best guesses, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
 #
 # It knows some set phrases of technical English. In the third sentence it repeats a word that it has just read, and is sure of it, as if it knew which words
-# go together but not what they mean. It has read only technical English: ask it about arrays, not about grandmothers. [Lecture
+# go together but not what they mean. It has read only technical English (`sugar` is not even a piece of its vocabulary): ask it about arrays, not about grandmothers. [Lecture
 # 03](03_fine_tuning.ipynb) tells how it was made, and how well it learns to sort reviews, find names and answer questions.
 #
 # ## The map

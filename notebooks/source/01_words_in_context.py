@@ -167,7 +167,7 @@ neighbours_view(tables, "kernel")
 # ### What they can do, and what they cannot
 #
 # **Static vectors capture which things belong together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With
-# skip-gram vectors, if a thing has one topic, the nearest other such thing has the same in {{number:table('skip-gram')['same_topic']:.0%}} of the cases; a
+# skip-gram vectors, the nearest neighbour of a one-topic thing, among such things, shares its topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases; a
 # random one would in about one of twelve. But seven words belong to two topics. To which do their nearest things (at most ten) belong? (A stored result.)
 
 # %%
@@ -184,7 +184,7 @@ for word in static["skip-gram"]["topics"]:
 # {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the
 # workshop.
 #
-# Whatever the sentence, the row is the same:
+# Whatever the sentence, the row is the same (two texts of three words, with the vectors made by hand):
 
 # %% tags=["nbval-check-output"]
 row_of = {word: number for number, word in enumerate(vectors)}
@@ -455,8 +455,8 @@ for number, (one, other) in enumerate(layer[:, position] for layer in states):
 # (occurrences). The vectors are frozen, and a **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the Python
 # modules and tested on the rest. Both senses are drawn equally often, so chance level is 50%.
 #
-# The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
-# times as many tokens, which, as it is larger, means about {{number:times_flops():.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
+# Here we use another ELMo, which has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
+# times as many tokens and is larger, so it took about {{number:times_flops():.0f}} times the training FLOPs (arithmetic operations). So we also train the same ELMo for ten times as many steps,
 # {{number:equal_steps('ELMo')}}, and a BERT for as many FLOPs as this longer ELMo, {{number:equal_steps('BERT')}} steps at the better of two rates (by held-out loss).
 
 # %%
@@ -500,12 +500,12 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 #
 # **Contextual vectors tell senses apart, a word's static vector cannot; how well they do depends on training.** At equal FLOPs, ELMo
 # ({{number:best_longer('ELMo')}}) and BERT ({{number:best_longer('BERT')}}) are about level, with each other and with the bag. With
-# {{number:times_flops(longer=True):.0f}} times those FLOPs, BERT is ahead of all. So the chart's briefly trained ELMo and its last BERT compare two amounts of training,
-# not LSTMs with attention. (One run each. An equal budget is not enough for a fair comparison: at twice its learning rate this BERT stays on the plateau of word
+# {{number:times_flops(longer=True):.0f}} times those FLOPs, BERT is ahead of all. So to compare the chart's briefly trained ELMo with its last BERT is to compare two amounts of training,
+# not an LSTM and attention. (One run each. An equal budget is not enough for a fair comparison: at twice its learning rate this BERT stays on the plateau of word
 # frequencies, which lecture 03 explains, and has {{number:best_longer('BERT', max)}}.)
 
 # %% [markdown]
-# **The published ELMo learns something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is
+# **The published ELMo's vectors hold something of fine senses.** It read a billion words ten times. On a dictionary's senses (*word sense disambiguation*) its F1 is
 # 67.4 in layer 1 and 69.0 in layer 2; always taking the first sense gives 65.9, and a method made for the task 70.1 (ELMo's Table 5).
 #
 # **For parts of speech its *first* layer is better** (accuracy 97.3 against 96.8, Table 6). On the course's tagged sentences, layers 0, 1 and 2 of
@@ -516,9 +516,11 @@ ablation_chart({"seven words": {label: by_word(*name_and_layer) for label, name_
 
 # %% [markdown]
 # **In the micro-world (four of its two-sense words occur often enough) the telling words mostly stand *before* the word**, on the side that the backward
-# model has not read. Given one sentence,
+# model has not read. Given one sentence (chance level is 50% here, too),
 # ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
-# and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}; a whole ELMo with random weights reaches
+# and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}} (with random weights
+# {{number:senses(WORLD, 'ELMo, random initialisation', '2 forward')}} and
+# {{number:senses(WORLD, 'ELMo, random initialisation', '2 backward')}}); a whole ELMo with random weights reaches
 # {{number:best(WORLD, 'ELMo, random initialisation')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
 # {{number:senses(WORLD, 'bag of words', 'bag')}}.
 
@@ -719,7 +721,7 @@ for example in unseen[:3]:
 #
 # **All three kinds can do this task.** The next table shows longer, stored runs, three seeds each, on three tasks:
 #
-# - *Fill gaps*: three words are missing from two sentences; which fraction is recovered ({{number:steps_of('encoder: fill gaps')}} steps)?
+# - *Fill gaps*: three words are missing from two sentences; what fraction is recovered ({{number:steps_of('encoder: fill gaps')}} steps)?
 # - *Continue*: write the next sentence; is it one that the micro-world could produce? (This checks grammar only: repeating the text would pass.)
 # - *Translate*: as above; is the whole sentence correct? (The last two: {{number:steps_of('encoder: translate')}} steps.)
 

@@ -390,8 +390,8 @@ class WithoutBoth(PlainBlock):
 # (its standard deviation); how **alike** two tokens have become (the mean cosine: 1 means the same direction); and the **gradient**, how much of a signal
 # sent back from the first token's output arrives at the input. Training depends on it.
 #
-# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large. The standard deviation that the cell
-# prints first grew by about this factor in training.
+# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large. In training, the standard deviation
+# that the cell prints first grew by about this factor.
 
 # %%
 from course_lib.lectures.lecture_02.depth import enlarged, through_blocks
@@ -494,7 +494,7 @@ show(Block, Pooler)
 # ### Two heads
 #
 # These are heads in the second sense, on top of the model. The MLM head has a dense layer, GELU, LayerNorm, and then the token embedding matrix *again* as the last
-# matrix (*tied weights*, with a bias of their own). So the logit of a word is the dot product of the vector with that word's embedding, and there are V logits. The
+# matrix (*tied weights*, with a bias of their own). So the logit of a word is the dot product of the vector with that word's embedding, plus a bias; there are V logits. The
 # NSP head makes two logits from the pooled vector.
 
 # %%
@@ -767,7 +767,7 @@ embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quie
 # %% [markdown]
 # ### A playground for masks
 #
-# Mask a sentence of your own at any rate. Two things to try. Set the rate to 1: which positions are never selected? Then set it to 0.5 and random words to 1:
+# Mask a sentence of your own, at a rate that you choose. Two things to try. Set the rate to 1: which positions are never selected? Then set it to 0.5 and random words to 1:
 # how much of the sentence can you still guess?
 
 # %%
@@ -858,7 +858,7 @@ for k in (1, 5):
 # We train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
 # {{number:LIVE.steps:,}} steps. On two cores they take one to three minutes if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
 # (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
-# trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.
+# trains for all of them, in twice the time. During training, the model now and then predicts one hidden word for us.
 #
 # Besides size, length, batch, learning rate, schedule and dropout (none), the random initialisation differs from BERT's: its standard deviation is
 # {{number:LIVE.initializer_range}}, not 0.02. A sum over H inputs grows like √H: 0.02 · √{{number:BASE.hidden_size}} = {{number:0.02 * BASE.hidden_size**0.5:.2f}}
@@ -994,7 +994,7 @@ print(f"uniform attention: masked-token accuracy {in_words(masked_accuracies)}, 
 # %% [markdown]
 # **Uniform attention does worse than counting two neighbours**: it recovers {{number:percent(runs('02_controls', 'masked_accuracy', 'uniform attention'))}} of the
 # words, the count model (whose neighbours are never masked) {{number:level_of('count_model')}}. In NSP it still reaches
-# {{number:percent(runs('02_controls', 'pair_accuracy', 'uniform attention'))}} (more on this below).
+# {{number:percent(runs('02_controls', 'pair_accuracy', 'uniform attention'))}} (words alone go far in NSP, as we see below).
 #
 # ### What kind of word?
 #
@@ -1058,7 +1058,7 @@ bar_chart(
 # %% [markdown]
 # *Names of persons help the bag: without them it makes about twice as many errors, but is still right on most pairs. Our model's seeds lie around the full bag.*
 #
-# **In the stories the live model's NSP accuracy shows no more than shared words can give (the long run's is higher). In real text they help much, but solve less**: at 128 tokens the bag
+# **In the stories the live model's NSP accuracy shows no more than shared words can give (the long run's is higher). In real text they help a lot, but solve less**: at 128 tokens the bag
 # reaches {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
 
 # %% [markdown]
@@ -1089,7 +1089,7 @@ for name, value in measurements.items():
 # Sources: the paper, sections 3.1 and A.2; † from the released code. Two of the paper's figures contradict its settings: 256 × 512 is {{number:tokens_a_step}}
 # tokens a batch, not 128,000; and with nine of ten steps at length 128, a million steps make about {{number:epochs():.1f}} epochs, not 40.
 #
-# The rest of the family takes up three points: the training recipe (RoBERTa), the number of parameters (ALBERT, DistilBERT), and that only 15% of the
+# The rest of the family takes up three points: the training recipe (RoBERTa), the number of parameters (ALBERT, DistilBERT), and the fact that only 15% of the
 # positions enter the MLM loss at each step (ELECTRA).
 #
 # ### What mattered, by the authors' own ablations

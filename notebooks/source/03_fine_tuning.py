@@ -390,7 +390,7 @@ for task, where, starts in markup_table():
 # initialisation, which again does not fit its training sentences, and {{number:markup_score(SECTION, 'baseline')}} for the bag of words. In packages never
 # read, our BERT is far above the bag of words but hardly above random initialisation. Ours most often takes {{number:confused()[1]}} for
 # {{number:confused()[2]}}. (An attribute may store a parameter and be described in the same words.) For *kinds of parameters* ours is ahead of both, in both
-# tests.
+# tests (random initialisation does not quite fit here, either).
 #
 # ### Five more tasks: some work, some do not
 #
@@ -406,7 +406,7 @@ for task, where, starts in markup_table():
 # | answers | {{number:train_answers}} | SQuAD: 100,000 | not learned |
 #
 # (SST-2, MNLI and CoLA belong to GLUE, a famous collection; see the end of the page.) Why does our BERT learn tags and not meaning? A word's neighbours show whether
-# it is a noun or a name, and predicting masked words teaches neighbours. Whether a text praises, or follows from another, takes more reading, more labels, or
+# it is a noun or a name, and predicting masked words teaches neighbours. To tell whether a text praises, or follows from another, takes more reading, more labels, or
 # both. (Sections are classes of texts, too, but with many more texts, of a kind that our BERT has read.) We wrote this explanation after our runs, so they do not
 # confirm it.
 #
@@ -538,7 +538,7 @@ cut_view(
 )
 
 # %% [markdown]
-# *Move the slider: crossed-out tokens are lost. With room for the shorter text, only the longer one is cut.*
+# *Move the slider: crossed-out tokens are lost. As long as twice the shorter text fits, only the longer one is cut.*
 
 # %%
 pairs = {split: read_task("nli", split, tokenizer) for split in ("train", "test")}
@@ -588,9 +588,10 @@ curves_chart(
 # pairs, steps and rate ({{number:story_rate}}), one seed each.
 #
 # **Two warnings.** A bag of words that learns from the same pairs reaches {{number:world_levels(NLI)['bag of words']:.0%}}: in stories told by rules, *which
-# words are in both texts* nearly gives the answer. So a high score on such pairs says little about understanding. And look at what is cut. An earlier version
-# of this page reported two thirds accuracy from the pre-trained start and chance from the other, and called it a failure. More than a third of its test pairs
-# had been cut, and its learning rate was three times as high. Nothing crashed, no message appeared, and the loss fell.
+# words are in both texts* nearly gives the answer. So a high score on such pairs says little about understanding. (The statement alone gives
+# {{number:stored('03_world')['statement_alone']:.0%}}: chance.) And look at what is cut. An earlier version
+# of this page reported two thirds accuracy and chance, and called it a failure. More than a third of its test pairs
+# had been cut, and its learning rate was three times as high. No message appeared, and the loss fell.
 #
 # ### A tag for every word
 #
@@ -637,8 +638,7 @@ print("true:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" 
 # %% [markdown]
 # *✗: the kind or an end is wrong, or it is no name at all.* With such an F1, expect some: a person taken for an organisation, or an ordinary word for a name.
 #
-# The offsets count characters from 0, and the end is the first character *after* the name, so `text[start:end]` returns the name. Check printed offsets: one
-# lecture we build on prints 93–101 for an answer at 103–111.
+# The offsets count characters from 0, and the end is the first character *after* the name, so `text[start:end]` returns the name.
 #
 # Parts of speech are the same task with 17 other tags: noun, verb, adjective and so on. No *B* or *I* is needed, because every word has a tag.
 
@@ -657,7 +657,7 @@ tag_view(parts["test"].words[4], predicted_pos[4], true_pos[4])
 #
 # ### An answer
 #
-# There are {{number:texts(english.passages)}} passages with {{number:texts(english.questions)}} questions to learn from, where SQuAD has 100,000. A passage that
+# There are {{number:texts(english.passages)}} passages with {{number:texts(english.questions)}} questions to learn from, three in four with an answer; SQuAD has 100,000. A passage that
 # is too long for the sequence is read in *windows* of 128 positions, each with the whole question in front; each window begins 56 tokens after the previous
 # one. If the answer is not inside, the target is `[CLS]`: no answer here. (Windows overlap, so many words are in several. In BERT's `run_squad.py` an answer may
 # start only in the window where its first token has most context on both sides; `best_answers(…, as_released=True)` does the same:
@@ -699,8 +699,8 @@ for item in english.examples()["questions"]:
         print(f"{question.question}\n    best span {answer!r}, {margin:+.1f} against 'no answer'   true answer: {true_answer!r}")
 
 # %% [markdown]
-# The last question about Venus was the fourth guess. Its answer is *no*, and *no* does not occur in the passage: an extractive model can only point. Those
-# lectures list such an answer, a fragment with a low score, among the successes. More training does not help; a head for yes and no, or a model that writes, would.
+# The last question about Venus was the fourth guess. Its answer is *no*, and *no* does not occur in the passage: an extractive model can only point. One
+# lecture we build on lists such an answer, a fragment with a low score, among its successes. More training does not help; a head for yes and no, or a model that writes, would.
 #
 # The next view shows the model's logits for a test question:
 
@@ -739,8 +739,8 @@ curves_chart(
 # %% [markdown]
 # *The level line is the score for never answering.*
 #
-# **A clear success**: F1 reaches {{number:in_world(QA, PRETRAINED)}}; never answering has {{number:world_levels(QA)['never an answer']:.0%}}. Many labels nearly
-# suffice: random initialisation reaches {{number:in_world(QA, RANDOM)}}, only later. So the head, the windows and the metric work. The failure above had few
+# **A clear success**: F1 reaches {{number:in_world(QA, PRETRAINED)}}; never answering has {{number:world_levels(QA)['never an answer']:.0%}}. Pre-training adds
+# little in the end: random initialisation reaches {{number:in_world(QA, RANDOM)}}, only later. So the head, the windows and the metric work. The failure above had few
 # questions *and* real English; this run cannot tell which of the two caused it.
 #
 # ### How far to trust a score
@@ -863,7 +863,7 @@ curves_chart(
 # *Two layers of 128, one seed each. Each line's label has its sequence length, the standard deviation (sd) of its random initialisation, and its last loss.* In
 # {{number:result('03_plateau')['steps']:,}} steps only the run with short sequences *and* a larger initialisation falls far, to {{number:plateau_short}}; the three
 # others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe of the course's BERT begins with
-# {{number:recipe().training.short_steps:,}} steps of 32 tokens and continues with sequences of 128; its initialisation has a standard deviation of 0.05 instead of
+# {{number:recipe().training.short_steps:,}} steps on sequences of 32 tokens and continues with 128; its initialisation has a standard deviation of 0.05 instead of
 # 0.02. By step {{number:left_plateau}} the course's BERT was a nat below the level line. (We did not test whether the others fall later.)
 #
 # ### What pre-training is worth
@@ -891,7 +891,7 @@ task_outcomes()
 
 # %% [markdown]
 # *The course's BERT. ✓: every run is above every run from random initialisation and above the best baseline; ◐: above one of the two; ✗: above neither.* A ✗ is
-# a result, too: it shows what this model cannot learn from these labels, not that fine-tuning fails:
+# a result, too: it shows what this model did not learn from these labels, not that fine-tuning fails:
 #
 # - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows only the words of its training sentences, and
 #   {{number:unseen_names}} of the test sentences' names are not among them. Reading can teach which neighbours a name has. But a mere list of the training names

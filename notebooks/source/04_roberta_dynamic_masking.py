@@ -505,7 +505,7 @@ for label, scores in by_format().items():
 # %% [markdown]
 # *New stories: each whole in its own sequence, or cut into segment pairs, about half of them with a B from another story.*
 #
-# **The NSP loss itself costs a little**: without it segment pairs gain {{number:without_nsp()}} points on whole stories, and they gain with
+# **Here the NSP loss itself costs a little**: without it segment pairs gain {{number:without_nsp()}} points on whole stories, and they gain with
 # each seed and at both rates. **Doc-sentences have the highest mean on whole stories, which is what they read** (the
 # seeds overlap with those of segment pairs without NSP); full-sentences, which cross documents, reach
 # {{number:in_format('full-sentences')}} instead of {{number:in_format('doc-sentences')}}. Compare only with care: each column favours the format that trained on such sequences. The lower two never saw a

@@ -189,7 +189,7 @@ show(albert_encoder)
 # ### Two segments, in order or not
 #
 # A document is cut into chunks, and each chunk into two segments, as for NSP. Then each pair is swapped with
-# probability one half, and what does not fit into the sequence is cut off. A *segment* has several sentences, not one.
+# probability one half, and what does not fit into the sequence is cut off. A *segment* may have several sentences.
 # The released code has a quirk: a chunk of one sentence gets a B from another document and the label 1. Our code leaves
 # such chunks out, unless you ask for `as_released`.
 
@@ -466,7 +466,7 @@ for task, scores in live.items():
 # %% [markdown]
 # ### Five seeds, and longer
 #
-# The row "none" shows the same training with MLM alone; its pair head was never trained.
+# The row "none" shows the same training with MLM alone; its pair head was never trained. (On masked tokens it leads at this stop.)
 
 # %%
 tasks = read_result("05_sentence_tasks")
@@ -497,7 +497,7 @@ dots_chart(
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
-# The first row agrees, as ours must (its pair head was never trained): without a pair objective a model is near chance level on both tasks. The two results in bold
+# The first row agrees, as it must here (our pair head was never trained): about 50% on both tasks. The two results in bold
 # (trained on one task, tested on the other) differ from the paper's, and **neither is far from a linear bag of words**,
 # which cannot compare A with B. But these runs stop after {{number:LIVE.steps}} steps.
 #
@@ -528,7 +528,7 @@ for tested_on in ("NSP", "SOP"):
 #   segment is enough for SOP, so the model never has to compare topics. The paper's model, on real text, has
 #   {{number:paper_pairs('SOP', 'NSP')}}. The released code also adds some pairs to SOP whose B is from another document
 #   (its quirk, above; `as_released`). With them, {{number:released_elsewhere}} of the pairs, our model has
-#   {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they close part of the gap.
+#   {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed this cutting, which also always starts at a story's   beginning, closes part of the gap.
 # - **The model trained on NSP reaches {{number:past('NSP', 'SOP')}} on SOP.** This does *not* show that it learned order:
 #   the linear bag trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}.
 # - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}. NSP has

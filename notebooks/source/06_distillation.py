@@ -347,7 +347,7 @@ temperature_view(mask_logits, vocabulary, truth=masked_word)
 # harbour, then jobs elsewhere.
 #
 # T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
-# them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
+# them. The students before TinyBERT use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
 # its commands. Here "captain" then has {{number:softened(2.0).probabilities[0]:.0%}}. All words after the eighth have
 # {{number:softened(2.0).rest:.0%}} together, next to nothing each. DistilBERT's code softens *both* distributions, and
 # uses T = 1 once the student is trained.
@@ -356,8 +356,8 @@ temperature_view(mask_logits, vocabulary, truth=masked_word)
 #
 # ### One student, taught; one, alone
 #
-# We train two students of two layers live, for 200 steps each. The first is initialised from two of the teacher's
-# layers and has all three losses (the *triple loss*); the second has random initialisation and only the MLM loss.
+# We train two students of two layers live, for 200 steps each. The first is initialised from the teacher's
+# embeddings, head and two of its layers, and has all three losses (the *triple loss*); the second has random initialisation and only the MLM loss.
 # In all sections before TinyBERT, students share one learning rate for training and one for fine-tuning.
 
 # %%
@@ -414,7 +414,8 @@ teacher_run = read_result("06_teacher")["runs"]["teacher"][0]
 long_labels = {name: run_label(name).replace("initialisation", "initialisation, taught") for name in long_runs["runs"]}
 print(f"{'':40}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
 print_rows(long_runs, long_labels)
-print_rows(probe_runs, {"step 0: spread": "the teacher's layers, step 0", "step 0: fresh": "random initialisation, step 0"}, "job_accuracy 200")
+print_rows(probe_runs, {"step 0: spread": "the teacher's layers, step 0", "step 0: embeddings and head": "only its embeddings and head, step 0",
+                        "step 0: fresh": "random initialisation, step 0"}, "job_accuracy 200")
 task = material.facts_heldout
 print(f"{f'the majority class, of {len(task.names)}':40}{'–':>26}{task.labels.bincount().max() / len(task.labels):>26.1%}")
 
@@ -454,7 +455,7 @@ for run, name in names.items():
     print(f"{name:40}" + "".join(f"{in_words(value):>26}" for value in values))
 
 # %% [markdown]
-# **After 600 steps the taught student is still ahead of the untrained one in
+# **After 600 fine-tuning steps the taught student is still ahead of the untrained one in
 # {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and ahead of the one alone in
 # {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of the untrained one in
 # {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The taught student's mean lead over the one alone is half as
@@ -520,7 +521,9 @@ for layers in (name.removeprefix("begin: ") for name in wide_masked if name.star
 # %% [markdown]
 # **Copied layers are enough for the probe from the start, but not for masked-token accuracy.** On the probe the four
 # students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and stay
-# near it. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
+# near it. Part of that comes from the embeddings and the head, which are copied with the layers: alone, under random
+# layers, they give {{number:probe('step 0: embeddings and head')}} on the probe, where a student with nothing copied has
+# {{number:probe('step 0: fresh')}}. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
 # {{number:teacher_masked}}, and must learn the rest again.
 #
 # After {{number:FULL.steps}} steps the *top* two layers are ahead with {{number:top_masked}}, against
@@ -763,7 +766,7 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 #
 # We have *not* shown that the attention loss helps. In the paper it is worth
 # {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no mean with it is above the
-# mean without. We can test one cause: in a student with two of four layers, the hidden states may already contain what
+# mean without. A possible cause: in a student with two of four layers, the hidden states may already contain what
 # the attention scores could add.
 #
 # ### Deeper, and fewer labels
@@ -782,7 +785,7 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # seeds disagree. As far as {{number:seeds_of(deeper())}} can tell, more depth and fewer labels, changed at once, do not
 # make the attention loss help; depth may still matter. (Both students are above their teacher, which reaches only
 # {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read
-# twenty variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested. The student's
+# twenty variants of each text, the teacher one: a possible reason, not tested.) Two more causes are untested. The student's
 # heads are half as wide as its teacher's. And if all scores of one query grow by a constant, no attention weight changes,
 # but the loss does.
 #
@@ -828,8 +831,8 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | BERT-base | 79.5 | 56.3 | 86.7 | 88.6 | 91.8 | 89.6 | 69.3 | 92.7 | 89.0 | 53.5 |
 # | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
 #
-# 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains* 2.8.
-# And BERT-base's row does not have the printed mean: exercise 06.6 finds the misprinted cell.
+# 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains* 2.8 (two of 71 texts, up
+# to the majority class). And BERT-base's row does not have the printed mean: exercise 06.6 finds the misprinted cell.
 #
 # TinyBERT reports test sets (Table 1): BERT-base has 79.5, TinyBERT-6 79.4, and TinyBERT-4 77.0 with 13% of the
 # weights; the same small shape without distillation has 70.2 (augmentation may explain part of this gap). Training is not free: DistilBERT took 90 hours on eight
@@ -877,7 +880,7 @@ against_the_budget(
 # - *It says no to DistilBERT, but yes to TinyBERT-4.* Then the company takes TinyBERT-4, distilled for its own task. By the printed means
 #   this costs {{number:below_the_teacher('tinybert_4')}} points against BERT-base; the same shape without a teacher needs the same time and memory and
 #   loses {{number:below_the_teacher('bert_tiny')}}.
-# - *It says no to all*, as on an old or busy processor. Then distillation alone cannot meet this budget: the company needs shorter messages, an
+# - *It says no to all*, as on an old or busy processor. Then none of these students meets the budget: the company needs shorter messages, an
 #   even smaller shape, or other hardware.
 #
 # GLUE is not the company's task: the company must measure its own.

@@ -359,7 +359,7 @@ print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.
 # | BERT | `[MASK]` | the word | masked positions |
 # | Replace MLM | the generator's words | the word | masked positions |
 # | ELECTRA 15% | the generator's words | replaced or not | masked positions |
-# | All-tokens MLM | the generator's words | the word, mixed with the probability of copying the input token | all positions |
+# | All-tokens MLM | the generator's words | the word, with a learned probability of copying the input token instead | all positions |
 # | ELECTRA | the generator's words | replaced or not | all positions |
 #
 # Their training steps differ in cost. We count the FLOPs while a step runs, both networks included:
@@ -421,7 +421,7 @@ print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 # %% [markdown]
 # - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at its best rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails, as it does at this rate for all five. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level at every rate, but ROC-AUC ranks *all* tokens, and it was trained at the masked ones alone.
 # - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: alike vectors alone do not reveal every dead run. The probe reads all layers, so it finds what the embeddings have learned. We count a run with alike vectors as collapsed, not as a score.
+# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: their vectors alone do not reveal every dead run. The probe reads all layers, so it can use what a lower one, such as the embeddings, contains. A run whose vectors are alike counts as collapsed; its score does not count.
 # - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the
 #   five. No model's mean is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
 #   {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at
@@ -580,7 +580,7 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further word of a longer name; *free* words
 # can only be guessed. The generator's accuracy is {{number:gap('ELECTRA', 'function')}} on function words but only
 # {{number:gap('ELECTRA', 'repeated')}} on repeated ones, where BERT reaches {{number:gap('BERT', 'repeated')}}: it does
-# not copy yet. So its words there nearly always contradict the story, and the discriminator can detect them by
+# not copy yet. So its words there are nearly always wrong, and the discriminator can often detect them by
 # comparing a word with the rest of its story. Is the reason that the generator has one head and a quarter of the width?
 #
 # #### A generator that copies
@@ -695,8 +695,8 @@ for name in ("generator 1/4", "λ on the generator"):
 # times Replace MLM's FLOPs, has {{number:slots('All-tokens MLM')}}, and Replace MLM itself {{number:slots('Replace MLM')}}.
 #
 # And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder
-# of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has
-# {{number:past_score('BERT', 'jobs')}} past the plateau. A measure that random weights win does not yet measure
+# of the ablation at its best rate for the slot-category probe ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has
+# {{number:past_score('BERT', 'jobs')}} past the plateau. A measure by which random weights win does not yet measure
 # learning. We guess, but did not test, that random vectors keep every name apart, so that the probe can memorise them.
 #
 # ## What the paper reached, and at what price

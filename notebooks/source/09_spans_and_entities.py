@@ -46,7 +46,7 @@ from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 # | | SpanBERT | ERNIE (Baidu) | ERNIE (Tsinghua) |
 # |---|---|---|---|
 # | paper | Joshi et al. 2019, arXiv 1907.10529 | Sun et al. 2019, arXiv 1904.09223 | Zhang et al. 2019, arXiv 1905.07129 |
-# | masks | spans of random length | characters (in English words), then phrases, then names, each as a unit | single tokens, as BERT |
+# | masks | spans of random length | characters (in English: words), then phrases, then names, each as a unit | single tokens, as BERT |
 # | added loss | span boundary (SBO) | dialogue: is the answer real? | entity alignment (dEA) |
 # | dropped | NSP, and with it the second sentence | – | – |
 # | knowledge comes from | text | text in which names and phrases were marked | a knowledge graph (Wikidata), as vectors |
@@ -447,7 +447,7 @@ ablation_chart(
 # - *Each is best at what it practised.* A single character: {{number:chinese('character', 'characters')}} after
 #   masking one by one, {{number:chinese('character', 'words')}} after whole words. A whole word:
 #   {{number:chinese('word_exact', 'characters')}} and {{number:chinese('word_exact', 'words')}}.
-# - *Much of the first is spelling.* If the rest of the word is readable, the BERT of characters recovers
+# - *Much of the accuracy on characters can be spelling.* If the rest of the word is readable, the BERT of characters recovers
 #   {{number:chinese('inside', 'characters')}}; the table, which reads nothing else, {{number:zh_alone_inside}}.
 # - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and
 #   {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and
@@ -789,7 +789,7 @@ for question in pronoun_questions(unseen, hard_pronouns(unseen, 15)[:2]):
 
 # %% [markdown]
 # The rule *say the first name* solves {{number:percent([first_named()[0]])}} of all cases (the last name:
-# {{number:percent([first_named()[1]])}}), so the task would tell nothing. We therefore choose the pronouns: half
+# {{number:percent([first_named()[1]])}}; often both are one person), so the task would tell us nothing. We therefore choose the pronouns: half
 # refer to the hero (named first), half to the guest (named last). Then both rules are right half of the time, and the
 # sentence must be read: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of
 # coreference. If the two persons differ in sex, the pronoun itself also gives the answer, so we report these cases
@@ -850,6 +850,10 @@ for name, without in pairs:
 #   {{number:mask_curve('masked_accuracy', 'tokens + SBO', 1000)}}); at the end
 #   {{number:masks('masked_accuracy', 'spans')}} and {{number:masks('masked_accuracy', 'spans + SBO')}} (tokens:
 #   {{number:masks('masked_accuracy', 'tokens')}} and {{number:masks('masked_accuracy', 'tokens + SBO')}}).
+# - *Swapped words*: with the SBO the probe of repeated words falls, after tokens from
+#   {{number:masks('swapped_repeated', 'tokens')}} to {{number:masks('swapped_repeated', 'tokens + SBO')}}, after spans
+#   from {{number:masks('swapped_repeated', 'spans')}} to {{number:masks('swapped_repeated', 'spans + SBO')}}: to chance
+#   level, or near it.
 #
 # The seeds disagree on these points:
 #
@@ -937,12 +941,12 @@ ablation_chart(
 #   cannot be ranked.
 # - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none
 #   {{number:fusion('country 100', 'none')}}. The right vectors are best, but far from reliable.
-# - *Kind*, which the text tells: {{number:fusion('kind 100', 'none')}} without any vectors,
+# - *Kind*, which the text shows: {{number:fusion('kind 100', 'none')}} without any vectors,
 #   {{number:fusion('kind 100', 'right')}} with the right ones, and *less* with shuffled ones,
 #   {{number:fusion('kind 100', 'shuffled')}}. Wrong vectors do harm here.
 #
 # Do not overlook the row *without*. If the tested facts are left out, the accuracy is
-# {{number:fusion('relation 500', 'without')}}: no better than with no vectors. For a fact that this TransE did not
+# {{number:fusion('relation 500', 'without')}}: no better than the majority class. For a fact that this TransE did not
 # read, the right tail has rank {{number:rank('not read')}} among all entities on average; for a fact that it read,
 # {{number:rank('read')}}; with random vectors, {{number:rank('random')}}. So of unread facts TransE has learned
 # little, probably the tail's *kind*. Hardly more was to be learned: who lives where was drawn at random. Here the

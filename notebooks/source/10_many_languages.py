@@ -180,7 +180,7 @@ check("10.3", my_retrieval)
 #
 # ### How often a language is read
 #
-# The formula is the same in all three programs, but they *count* p differently.
+# The formula is the same for all three models, but they *count* p differently.
 
 # %%
 from course_lib.text.language_sampling import by_blocks, by_sentences, smoothed, times_read
@@ -473,13 +473,13 @@ for name, other in others.items():
 
 # %% [markdown]
 # **The model seems to have learned part of a Norlish dictionary: even one position away it attends to words that are spelled
-# differently at least as often as to those spelled alike.** (At distance 0, attending to the same position would be enough; at distance 1, to the same kind of word may be.
+# differently at least as often as to those spelled alike.** (At distance 0, attending to the same position would be enough; at distance 1, attending to the same kind of word may be, too.
 # The table counts where the head's largest weight *within the translation* is.)
 #
 # If the translation has the same position, both heads nearly always attend to it. If it is one position away they
-# mostly do, the second head more often; if it is further away they rarely do (at distance 2 the second head sometimes; there are few words). (If a meaning has several words, any of
-# them counts.) When a head misses, it attends to the word at the *same position* or near it: mask the words of
-# sentence 5 above one after the other. So restarting positions can both help and mislead. In Sumorian, after the same
+# mostly do, the second head more often; if it is further away they rarely do (at distance 2 the second head sometimes does; there are few words). (If a meaning has several words, any of
+# them counts.) When a head misses, it often attends to the word at the *same position*: mask the words of
+# sentence 5 above one after the other. So restarting positions may both help and mislead (we did not train without it). In Sumorian, after the same
 # number of steps, the model has learned little of this.
 #
 # Is each sentence's vector now near that of its translation?
@@ -561,7 +561,7 @@ aligned_chart()
 # - *The mean.* After 1,200 steps of TLM, centring raises Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}}
 #   to {{number:pairs('retrieval centred', 'norlish', 'TLM')}}: the two languages were shifted against each other.
 #   After long training centring adds less, but the ceiling leaves it little to add ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then
-#   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian it stays as large:
+#   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian the gain stays as large:
 #   {{number:pairs('retrieval', 'sumorian', 'TLM')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM')}},
 #   after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to
 #   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}.
@@ -577,7 +577,7 @@ aligned_chart()
 # The task is *what kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}}
 # classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from English words and
 # is tested in Norlish and Sumorian, on unseen stories. Words spelled as in English would be too easy, so they are
-# left out of the test, except in the column *all words*. *Read* is the language that the encoder read beside English;
+# left out of the test, except in the column *all words*. *Read* is the language that the encoder read in addition to English;
 # *unread* is the other one, whose words it never saw.
 
 # %%
@@ -594,7 +594,7 @@ transfer_chart()
 # words spelled as in English are left out.*
 #
 # - *Unread is near chance.* In a language that the encoder has not read, accuracy is between
-#   {{number:unread()[0]:.1%}} and {{number:unread()[-1]:.1%}} (the majority class has {{number:pair_majority}}), with
+#   {{number:unread()[0]:.1%}} and {{number:unread()[-1]:.1%}} (the majority class of English words has {{number:pair_majority}}), with
 #   or without translations of another language. "Zero-shot" refers to labels only: the encoder must have read text of
 #   the language.
 # - *Norlish, no label, no translation*: {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}}, far
@@ -917,7 +917,7 @@ retrieval_chart("seven")
 #
 # ### Zero-shot: labels in English only
 #
-# All numbers here are from the papers. XNLI tests in 15 languages whether one sentence follows from another. This is
+# The scores here are from the papers and mBERT's README, and the parameters are our counts. XNLI tests in 15 languages whether one sentence follows from another. This is
 # the average accuracy after fine-tuning on English:
 #
 # | | languages | parameters | XNLI | translations? |
@@ -948,7 +948,7 @@ retrieval_chart("seven")
 # Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with the second row, Spanish and
 # Urdu lose least: even translated texts do not help Urdu much, perhaps because little Urdu was read. Several
 # things change along this row at once: the script, the word order, how words are built (*morphology*), and the size
-# of the Wikipedia. (Pires, Schlinger and Garrette (2019) separated them. Transfer works across scripts, so it does
+# of the Wikipedia. (Pires, Schlinger and Garrette (2019) separated some of them. Transfer works across scripts, so it does
 # not need shared pieces; it is best between languages of similar order. The model can handle text that mixes two
 # languages (*code-switching*), although it read them one at a time. And translations can be found by vectors, with
 # "systematic deficiencies affecting certain language pairs".)

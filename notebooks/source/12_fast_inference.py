@@ -393,7 +393,7 @@ exits_chart("pairs")
 # *A model of eight layers on the pairs of story and statement, one seed.*
 #
 # - The first exit reaches {{number:layer(PAIRS, 1)}} (the majority class alone gives {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}). The second already reaches {{number:layer(PAIRS, 2)}}, as much as the last ({{number:last(PAIRS)}}). Here accuracy jumps; it does not climb layer by layer.
-# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 saves only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on held-out texts of the task**: 0.4 suits the sections but saves little here, and 0.7 costs one seed of the sections three points.
+# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 needs only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times fewer; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on held-out texts of the task**: 0.4 suits the sections but saves little here, and 0.7 costs one seed of the sections three points.
 # - With the largest probability as the rule, no threshold does the same. On the uncertain texts the first exit's best class has a median probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers reaches {{number:last('pairs: fixed depth 2')}}. (None of these models has converged: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
@@ -480,7 +480,7 @@ flops_and_time_chart()
 readers_table()
 
 # %% [markdown]
-# *The largest difference from our model, as a fraction of its largest value. "Wrong": the program reads the file without complaint and computes another model. A dash means that the program takes other inputs, such as texts for a ViT, which needs images.*
+# *The largest difference from our model, as a fraction of its largest value. "Wrong": the program reads the file without complaint and computes another model. A dash means that the model was not tried: it needs images (ViT), or lacks the masked-LM head that our test of transformers.js uses.*
 #
 # - **Only transformers and the ONNX file keep the head.** The others read the encoder; the next table lists what they lose.
 # - **A file that loads may still be wrong.** {{number:readers_wrong}} times a program gave other numbers without a message: a vector was left out, positions were off by one, a language was not passed on. Comparing the outputs on ten texts takes a minute and reveals this. Make it a test.

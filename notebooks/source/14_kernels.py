@@ -554,7 +554,7 @@ speed_chart(read_result("14_speed_float32"))
 # In float32 this step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the
 # rate of matrix products, so a perfect kernel with equal FLOPs could save only the rest. DeBERTa at 8×512 is
 # {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as in transformers, and the bars overlap. Most of
-# its FLOPs are in dense layers, which both have.
+# its FLOPs are in dense layers, which both have. (Training at 4×512, which met its goal in the first run, misses it here.)
 #
 # ### Where a step's time goes
 #
@@ -589,7 +589,7 @@ for kind, share in [*shares.items(), ("fused attention and all else", 1 - sum(sh
 # %% [markdown]
 # On a processor without native bfloat16, matrix products take most of the step, so only the other lines leave room for improvement. With
 # native bfloat16 products take a smaller part. The other lines do few FLOPs for each number that they read and write, so by the
-# roofline they are memory-bound (except the last, which is mixed). Faster products would not help there; moving less would.
+# roofline they are memory-bound (except the last, which is mixed). Faster products would not help there; moving less should.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back
 # after use. A new block has addresses but no memory yet. The first access to each of its pages (usually 4 KB) stops the program until the
@@ -635,8 +635,8 @@ speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and
 #
 # At 8,192 tokens the kernel is {{number:on_gpu('8,192', False):.1f}} times as fast as transformers' attention (eager, not compiled), and
 # {{number:on_gpu('8,192', True):.1f}} times with the backward pass, where it takes {{number:gpu_memory('ours, in Triton')}} MB instead of
-# {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 was measured as a layer, with two LayerNorms and a
-# narrow feed-forward more. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and
+# {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 was measured as a layer, which also has two LayerNorms
+# and a narrow feed-forward. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and
 # {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, but the layer holds less memory.
 #
 # At 256 tokens the kernel gains far less: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the

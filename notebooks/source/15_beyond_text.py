@@ -81,7 +81,7 @@ print("put together again:", torch.equal(join_patches(patches, 2, rows=2), pictu
 # %% [markdown]
 # ### How many, and how large
 #
-# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token in front that makes **197 tokens**, the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. ViT-B's vectors, like BERT-base's, happen to have 768, too, so the matrix from patch to vector is square.
+# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token (ViT's [CLS]) in front that makes **197 tokens**, the answer to the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. ViT-B's vectors, like BERT-base's, happen to have 768, too, so the matrix from patch to vector is square.
 #
 # An image twice as high and wide has 784 such patches. Attention compares each with each, so it has 16 times as many pairs.
 #
@@ -187,7 +187,7 @@ print("image  ", tuple(example_scenes.pixel_values[:1].shape), "->", tuple(patch
 print("the same layers:", reads_text.stack is reads_pictures.stack, f"· {count_parameters(stack):,} parameters")
 
 # %% [markdown]
-# The weights are random, so the vectors mean nothing yet. The point is that the same attention and feed-forward layers read both. (For this, the text encoder had to give up BERT's post-norm, and it has no LayerNorm at the end.) Whether weights learned on text help with images is another question, which we do not test here.
+# The weights are random, so the vectors mean nothing yet. The point is that the same attention and feed-forward layers read both. (For this, the text encoder had to give up BERT's post-LN, and it has no LayerNorm at the end.) Whether weights learned on text help with images is another question, which we do not test here.
 #
 # ### How the authors' code differs from transformers
 
@@ -324,7 +324,7 @@ for name, dark in choices.items():
     print(f"dark: {name:12} accuracy {picture_runs.class_accuracy(model, covered):6.1%}")
 
 # %% [markdown]
-# Compare the last two lines with *read most*. If rollout points at what matters, darkening the patch read most must cost more accuracy than darkening a random one; if it tells more than the image alone does, it must even cost more than darkening the one with most ink. (That control is strict, since that patch also loses the most pixels.) In our run it costs more than the random patch but less than the one with most ink. *Read least* proves little: that patch may be empty anyway.
+# Compare the last two lines with *read most*. If rollout points at what matters, darkening the patch read most must cost more accuracy than darkening a random one; if it tells more than the image alone does, it must even cost more than darkening the one with most ink. (That control is strict, since that patch also loses the most pixels.) In our run (one model, one random draw) it costs more than the random patch but less than the one with most ink. *Read least* proves little: that patch may be empty anyway.
 #
 # ### Which positions are alike?
 #

@@ -76,7 +76,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | norm on the embeddings | yes | yes | no | | |
 # | decoder (the head's last matrix) | tied to the token embeddings | tied to the token embeddings | a matrix of its own | | |
 # | segments, next sentence | yes | no | no | it does not help (lecture 04) | Liu et al. 2019 |
-# | masked | 15% | 30% | – | more to learn in each step | Wettig et al. 2022 |
+# | masked | 15% | 30% | EuroBERT 50%, 10% at the end | more to learn in each step | Wettig et al. 2022 |
 # | layers, at width 768 | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | EuroBERT-210m {{number:published('eurobert', '210m', EuroBertConfig).num_layers}} | | Warner et al. 2024 |
 # | text | 3.3 billion words | 2 trillion tokens, code too | EuroBERT: 5 trillion, 15 languages | | |
 # | longest text | 512 | 8,192 | EuroBERT 8,192; UltraBERT 32,768 | | |
@@ -441,7 +441,7 @@ ladder_curves()
 # %% [markdown]
 # *Masked-token accuracy over the training, whose length is 1, for four of the rungs; bands: all seeds. In the first steps models predict only the most frequent words; all lines leave that plateau well before their end.*
 #
-# In two of three seeds RoPE on the ladder mainly makes models learn *sooner*, probably because they need not first learn from a table which positions are neighbours. In the third seed, and as BERT's only change, it is also ahead at the end. If you look half-way through the training, RoPE seems to explain everything; at the end the lines are closer. We did not measure longer training. A comparison after a fixed budget mixes two things: how well a model learns, and how soon.
+# In two of three seeds RoPE on the ladder mainly makes models learn *sooner*, probably because they need not first learn from a table which positions are neighbours. In the third seed, and as BERT's only change, it is also ahead at the end. If you look half-way through the training, RoPE seems to explain most of the gain; at the end the lines are closer. We did not measure longer training. A comparison after a fixed budget mixes two things: how well a model learns, and how soon.
 #
 # If a change is not settled, or contradicts the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Pre-norm is made for depth, local layers for length. "Deep" and "Further back, and longer" below test them there.
 #
@@ -516,15 +516,15 @@ print("\nthe writer's word comes first:", right, "of", len(english.blanks()))
 # %% [markdown]
 # (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same one; with a fair coin that would happen in one try of eight (page 13's test). Both miss several blanks. Only the one about sugar lies clearly outside documentation; in some of the others they repeat a word of the sentence.
 #
-# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the better of two learning rates on validation texts:
+# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the best of three learning rates on validation texts:
 
 # %%
 tasks_chart()
 
 # %% [markdown]
-# *Each dot is a seed. Left: text like that which both have read. Right: packages that neither has read. (In the task *packages*, the model says from which of eight packages a paragraph is; there the packages are known, but the paragraphs are new.)*
+# *Each dot is a seed. “No encoder” is the zero line: a bag of words, and for code words a regression that sees each word and two words to either side, both trained on the same labels. Left: text like that which both have read. Right: packages that neither has read. (In the task *packages*, the model says from which of eight packages a paragraph is; there the packages are known, but the paragraphs are new.)*
 #
-# course-modernbert's mean over the four tasks is {{number:own_tuned('course-modernbert')}}, course-bert's {{number:own_tuned('course-bert')}}: {{number:after_tuning('mean')}} (in points, with the rule's verdict). Task by task: code words {{number:after_tuning('code words')}}, sections {{number:after_tuning('sections')}}, packages {{number:after_tuning('packages')}}, kinds of parameters {{number:after_tuning('kinds of parameters')}}. In text that neither has read: {{number:after_tuning('mean', 'outside')}}. The seeds are those of fine-tuning. Each model was pre-trained only once, and another run could differ.
+# course-modernbert's mean over the four tasks is {{number:own_tuned('course-modernbert')}}, course-bert's {{number:own_tuned('course-bert')}}: {{number:after_tuning('mean')}} (in points, with the rule's verdict); without an encoder it is {{number:own_tuned('no encoder')}}. Task by task: code words {{number:after_tuning('code words')}}, sections {{number:after_tuning('sections')}}, packages {{number:after_tuning('packages')}}, kinds of parameters {{number:after_tuning('kinds of parameters')}}. In text that neither has read: {{number:after_tuning('mean', 'outside')}}. The seeds are those of fine-tuning. Each model was pre-trained only once, and another run could differ.
 #
 # ### Deep: who learns at all?
 
@@ -573,9 +573,9 @@ extension_table()
 # %% [markdown]
 # *Masked-token accuracy, mean of three seeds, by the length of the text. Predicting the most frequent token everywhere would give {{number:normed('post-norm, 0.002')}}; as the stories are independent, the accuracy at 64 tokens is about the best to expect at 512. Last column: points at 512, with the rule's verdict.*
 #
-# - **It works.** In points, a hundred steps of 512 tokens give {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens give {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. So the length matters, not the additional steps. (With texts of 64 the smallest of the five rates is best, at the grid's edge. But no rate rescues this control: with seed 0 all five give about 50%, against 74% or more for texts of 512.)
-# - **The gain extends beyond 512.** At 2,048 tokens, four times the length of any training text, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. The likely reason is that these stories do not refer to each other, so the model only had to learn to ignore the others. We show no more than that. To test whether a model *uses* what is 500 tokens away, you need texts in which it matters.
-# - **Short texts may suffer.** At 64 tokens the hundred long steps give {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Three seeds do not settle that, and the cause may be the learning rate, which is eight times that of the control; if you need both lengths, mix them.
+# - **It works.** In points, a hundred steps of 512 tokens give {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens give {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. So the length matters, not the additional steps. (With texts of 64 the smallest of the five rates is best, at the grid's edge. But no rate rescues this control: with seed 0 all five give about 50%, against 74% or more for texts of 512 with the old base.)
+# - **The gain extends beyond 512.** At 2,048 tokens, four times the length of any training text, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. The likely reason is that these stories do not refer to each other, so the model only had to learn to ignore the others. These texts cannot show more. To test whether a model *uses* what is 500 tokens away, you need texts in which it matters.
+# - **Short texts may suffer.** At 64 tokens the hundred long steps give {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Every seed loses, but less than the seeds differ, and the cause may be the learning rate, which is eight times that of the control; if you need both lengths, mix them.
 # - **The larger base** alone helps in some seeds and harms in others: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens, where one seed loses six points. After the hundred steps, compared with the old base: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. Probably the weights must first learn the new angles. ModernBERT spent 300 billion tokens on its larger base; our hundred steps read about 200,000.
 #
 # ### What a text costs, by its length
@@ -708,7 +708,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 # A modern run also uses these; we measured only the last, in miniature:
 #
 # - **Warm-up, stable, decay.** The rate rises, stays constant for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). So a run can be extended or branched: the decay is a short separate phase, with the best text or with another 1,700 languages. BERT's linear decay must know its end from the start.
-# - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than its recent mean. It replaces clipping the whole gradient.
+# - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than it was lately. It replaces clipping the whole gradient.
 # - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions is not enough: without the mask, tokens still see the other texts. (In transformers 5.23.0 a block mask of four dimensions replaces the windows of ModernBERT and UltraBERT: their local layers then see the whole text. ModernBERT also takes a dict with one mask for each kind of layer.)
 # - **Two lengths.** Most of the training uses short texts, then longer ones with a larger base, like the hundred steps above in miniature.
 #

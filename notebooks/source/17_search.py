@@ -62,7 +62,7 @@ my_guesses = {"untrained": ..., "known packages": ..., "new packages": ..., "tog
 #
 # - *recall@10* is 1, because the document is in the list.
 # - *reciprocal rank* is 1/3; its mean over all queries is **MRR**.
-# - *nDCG@10* is 1/log₂(1 + 3) = 0.5. (With several relevant documents each adds its own term, and the sum is divided by that of the best possible order.)
+# - *nDCG@10* (normalised discounted cumulative gain) is 1/log₂(1 + 3) = 0.5. (With several relevant documents each adds its own term, and the sum is divided by that of the best possible order.)
 #
 # What if all 1,500 documents get the *same* score? A program that only counts documents with a *larger* score gives every document rank 1, and a broken model looks perfect. We take the mean over all orders of equal scores.
 
@@ -256,9 +256,9 @@ ways_table()
 # %% [markdown]
 # *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds (chance in the choice of queries is not in it). The second column gives the training steps. "Fused": with BM25, by ranks (reciprocal rank fusion). "Mix": with BM25's scores, both brought to mean 0 and standard deviation 1; the weight is chosen on queries of known packages. A random order has .003, a perfect one 1.*
 #
-# - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
+# - **Untrained BERT (only pre-trained) loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
 # - **Training pays, but does not overtake BM25**, the second guess: the bi-encoder rises from {{number:mean_of('mean', 'modules')}} to {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and from {{number:mean_of('mean', 'packages')}} to {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights the same steps reach only {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}} (one seed; its loss is still falling).
-# - **New packages are harder for all**: BM25 falls to {{number:mean_of('BM25', 'packages')}}, by a smaller fraction than any model trained here. A token table, trained in seconds on thirteen times as many pairs (repeats included) in larger batches, is level with the bi-encoder on unseen modules ({{number:mean_of('token table', 'modules')}}) and ahead on new packages ({{number:mean_of('token table', 'packages')}}): part of what the encoder learned belongs to its packages. MiniLM, which others trained on a billion pairs (perhaps these docstrings among them), is slightly ahead of BM25, on new packages perhaps by chance: {{number:mean_of('MiniLM', 'modules')}} and {{number:mean_of('MiniLM', 'packages')}}.
+# - **New packages are harder for all**: BM25 falls to {{number:mean_of('BM25', 'packages')}}, by a smaller fraction than any model trained here. A token table, trained in seconds on thirteen times as many pairs (repeats included) in larger batches, is level with the bi-encoder on unseen modules ({{number:mean_of('token table', 'modules')}}) and ahead on new packages ({{number:mean_of('token table', 'packages')}}): probably part of what the encoder learned belongs to its packages. MiniLM, which others trained on a billion pairs (perhaps these docstrings among them), is slightly ahead of BM25, on new packages perhaps by chance: {{number:mean_of('MiniLM', 'modules')}} and {{number:mean_of('MiniLM', 'packages')}}.
 # - **A vector per token keeps more than a vector per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
 # ### Late interaction
@@ -282,7 +282,7 @@ check("17.4", my_maxsim)
 shared_words_chart()
 
 # %% [markdown]
-# *Unseen packages. To the right, query and document share more words; bands show the range over seeds.* Without a shared word BM25 finds nothing by construction, and many such queries may have no recognisable answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, TF-IDF {{number:figure(where_few_words('TF-IDF', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **With at most one shared word all vectors in the chart beat BM25; from three words on, BM25 wins.** For our small encoder much of the lead is BM25's own weakness, since TF-IDF, which also counts words, has more than half of it. Still, each finds what the other misses; that is why both are used together.
+# *Unseen packages. To the right, query and document share more words; bands show the range over seeds.* Without a shared word BM25 finds nothing by construction, and many such queries may have no recognisable answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, TF-IDF {{number:figure(where_few_words('TF-IDF', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more, for BM25, bi-encoder and MiniLM: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **With at most one shared word all vectors in the chart beat BM25; from three words on, BM25 wins.** For our small encoder much of the lead is BM25's own weakness, since TF-IDF, which also counts words, has more than half of it. Still, each finds what the other misses; that is why both are used together.
 #
 # ### Together
 #
@@ -305,7 +305,7 @@ check("17.5", my_mix)
 #
 # - **Hard negatives**: each step also compares every query with one of BM25's twenty best wrong documents.
 # - **A newer start**: course-modernbert instead of course-bert.
-# - **SimCSE** (Gao et al. 2021) needs no queries: a document is encoded twice, with different dropout, and must find itself.
+# - **SimCSE** (Gao, Yao and Chen 2021) needs no queries: a document is encoded twice, with different dropout, and must find itself.
 # - **A cross-encoder** reads a query and a document together, as one input, and puts BM25's first {{number:CANDIDATES}} documents in a new order. It is slow, {{number:cross_seconds():.1f}} seconds of one core per query, so only every third query is asked. It trains for 1,200 steps, at the learning rate that was best of three after 300 steps, with two seeds.
 # - **Code** is another task: the query is the first sentence of a function's docstring, the document its code, without the docstring.
 
@@ -389,7 +389,7 @@ course_table()
 # %% [markdown]
 # *nDCG@10 of {{number:questions_on_course('quiz')}} quiz questions for their page, and of {{number:questions_on_course('sections')}} of them for the section; alone, and mixed with BM25. The last columns give the gain of the mix on sections, and its 95% interval (bootstrap over questions).*
 #
-# **No encoder beats BM25 by itself here, and our mixes do not show that meaning helps.** On sections BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}, our bi-encoder {{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}, and course-bert without its training on docstrings ("mean") {{number:on_course('mean', 'sections', 'mix', 'gain')}}. With {{number:questions_on_course('sections')}} questions the differences between these gains are within chance. MiniLM gains most, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}, and {{number:on_course('MiniLM', 'quiz', 'mix', 'gain')}} on pages, where BM25 by pieces gains nothing. The questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask a question in your own words, and look at what the search misses.
+# **No encoder beats BM25 by itself here, and our mixes do not show that meaning helps.** On sections BM25 by pieces, mixed with BM25 by sections, gains {{number:on_course('BM25, piece by piece', 'sections', 'mix', 'gain')}}, our bi-encoder {{number:on_course('bi-encoder', 'sections', 'mix', 'gain')}}, and course-bert before any training on pairs ("mean") {{number:on_course('mean', 'sections', 'mix', 'gain')}}. With {{number:questions_on_course('sections')}} questions the differences between these gains are within chance. MiniLM gains most, {{number:on_course('MiniLM', 'sections', 'mix', 'gain')}}, and {{number:on_course('MiniLM', 'quiz', 'mix', 'gain')}} on pages, where BM25 by pieces gains nothing. The questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask a question in your own words, and look at what the search misses.
 #
 # ### Where it breaks
 #

@@ -69,7 +69,7 @@ def ladder_rows() -> str:
 
 def tuned() -> Any:
     figure = for_a_hall(tasks_chart(), 1140, 470).update_annotations(font_size=17)
-    axis = figure.layout.yaxis  # eight rows: a name takes one line
+    axis = figure.layout.yaxis  # twelve rows: a name takes one line
     return figure.update_yaxes(ticktext=[name.replace("<br>", " ") for name in axis.ticktext])
 
 

@@ -297,9 +297,20 @@ def test_a_giveaway_is_found(sees: str):
     assert label_accuracy(PAIRS, PAIRS[:4], "length") == 0.5  # all are of one length
 
 
+def test_neighbours_know_what_a_bag_of_words_cannot():
+    turned = [
+        english.LabelledText(f"t{n}", f"{first} {second}", first, "train")
+        for n, (first, second) in enumerate([("cat", "dog"), ("dog", "cat")] * 10)
+    ]
+    assert label_accuracy(turned, turned, "words") == 0.5
+    assert label_accuracy(turned, turned, "neighbours") == 1.0
+
+
 def test_baselines_refuse_what_they_cannot_see():
     with pytest.raises(ValueError, match=r"sees='hypothesis' .* single texts"):
         label_accuracy(english.reviews("test"), english.reviews("test"), "hypothesis")
+    with pytest.raises(ValueError, match=r"sees='neighbours' .* for pairs; expected single texts"):
+        label_accuracy(PAIRS, PAIRS, "neighbours")
     with pytest.raises(ValueError, match=f"sees='order' .* one of {', '.join(SEES)}"):
         label_accuracy(PAIRS, PAIRS, "order")
     with pytest.raises(ValueError, match="0 training and 20 test items"):

@@ -9,7 +9,7 @@ read)."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from statistics import mean
@@ -28,12 +28,11 @@ from course_lib.teaching.documentation_tasks import (
     DocumentationTask,
     as_sequences,
     documentation_task,
+    without_encoder,
 )
 from course_lib.teaching.results import REPLAYED, kept, made_with
-from course_lib.text.english import TaggedSentence
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
-from course_lib.train.baselines import label_accuracy
 from course_lib.train.finetuning import (
     LOSSES,
     head_on,
@@ -42,7 +41,6 @@ from course_lib.train.finetuning import (
     task_score,
 )
 from course_lib.train.loop import fit
-from course_lib.train.span_metrics import span_scores
 
 from .starts import COURSE, STARTS, encoder_of, pretrained, weights_of
 
@@ -89,47 +87,6 @@ def some_texts(items: Sequence[Any], examples: int, seed: int) -> list[Any]:
     draws."""
     order = torch.randperm(len(items), generator=torch.Generator().manual_seed(seed)).tolist()
     return [items[n] for n in order[:examples]]
-
-
-# ---------------------------------------------------------------- baselines
-
-
-def window_tags(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[list[str]]:
-    """Tags of a logistic regression that sees each word, its form and two words to either side."""
-    from sklearn.feature_extraction import DictVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    model = make_pipeline(DictVectorizer(), LogisticRegression(max_iter=300))
-    model.fit([window for s in train for window in windows(s)],
-              [tag for s in train for tag in s.entities])  # fmt: skip
-    return [_continued(model.predict(list(windows(s))).tolist()) for s in test]
-
-
-def windows(sentence: TaggedSentence) -> Iterator[dict[str, bool]]:
-    """What the window regression sees of each word."""
-    words = ["", "", *sentence.words, "", ""]
-    for n, word in enumerate(sentence.words):
-        near = {f"{k:+} {words[n + 2 + k].lower()}": True for k in (-2, -1, 0, 1, 2)}
-        form = {
-            "capital": word[0].isupper(), "inner capital": not word[1:].islower(),
-            "underscore": "_" in word, "digit": any(c.isdigit() for c in word),
-            "one letter": len(word) == 1, f"ends {word[-3:].lower()}": True,
-        }  # fmt: skip
-        yield {**near, **{name: True for name, has in form.items() if has}}
-
-
-def _continued(tags: list[str]) -> list[str]:
-    """An I- that continues nothing begins a span: so every list is BIO."""
-    before = ["O", *tags]
-    return ["B-CODE" if tag == "I-CODE" and before[n] == "O" else tag for n, tag in enumerate(tags)]
-
-
-def baseline_score(task: str, train: Sequence[Any], test: Sequence[Any]) -> float:
-    """Span F1 of the window regression, or accuracy of a bag of words."""
-    if task == CODE:
-        return span_scores([s.entities for s in test], window_tags(train, test)).f1
-    return label_accuracy(train, test, "words")
 
 
 # ---------------------------------------------------------------- runs
@@ -185,8 +142,8 @@ def confusion(model: Any, test: LabelledSequences) -> list[list[int]]:
 def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
     corpus = texts(task)
     train = some_texts(corpus.train, examples, seed)
-    return {"score": baseline_score(task, train, corpus.test),
-            "outside": baseline_score(task, train, corpus.outside)}  # fmt: skip
+    return {"score": without_encoder(task, train, corpus.test),
+            "outside": without_encoder(task, train, corpus.outside)}  # fmt: skip
 
 
 def replay(recipe: MarkupRecipe) -> list[float]:

@@ -167,5 +167,8 @@ WORLD = Experiment(
     more={
         "teacher": lambda _: teacher_hash(), "baselines": lambda _: world_baselines(),
         "pairs": lambda _: pair_counts(),
+        "statement_alone": lambda _: label_accuracy(
+            fitting_pairs("train"), fitting_pairs("test"), "hypothesis"
+        ),
     },
 )  # fmt: skip

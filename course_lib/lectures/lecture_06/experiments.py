@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -76,7 +77,7 @@ class TeacherRecipe:
 
 @dataclass(frozen=True)
 class StudentRecipe:
-    """A DistilBERT of half its teacher's depth. begin: one of BEGINNINGS."""
+    """A DistilBERT of half its teacher's depth. begin: one of BEGINNINGS, or NO_LAYERS."""
 
     steps: int = 400
     num_layers: int = 2
@@ -121,6 +122,7 @@ BEGINNINGS = {
     "top": lambda teacher, student: tuple(range(teacher - student, teacher)),
     "fresh": None,
 }
+NO_LAYERS = "embeddings and head"  # a control of the copied layers: the rest of the copy alone
 FULL = StudentRecipe()
 STUDENTS = {  # each leaves one thing out; the last two have no teacher to listen to
     "triple loss": FULL,
@@ -249,6 +251,10 @@ def randomly_initialised_student(
     """The student before its training, initialised as the recipe says."""
     torch.manual_seed(seed)
     student = BertForMaskedLM(distilbert_encoder(DistilBertConfig(**_shape(recipe, world))))
+    if recipe.begin == NO_LAYERS:
+        drawn = deepcopy(student.encoder.stack.state_dict())
+        initialise_from(student, teacher).encoder.stack.load_state_dict(drawn)
+        return student
     choose = BEGINNINGS[recipe.begin]
     if choose is None:
         return student
@@ -335,6 +341,7 @@ def probed(recipe: StudentRecipe, **changes: Any) -> ProbeRecipe:
 
 LONGER_PROBE = (200, 600)  # is 200 enough?
 PROBED = {f"step 0: {name}": probed(recipe, steps=0) for name, recipe in STARTS.items()}
+PROBED[f"step 0: {NO_LAYERS}"] = probed(FULL, begin=NO_LAYERS, steps=0)
 PROBED["step 0: fresh"] = probed(STARTS["fresh"], steps=0, finetuning=LONGER_PROBE)
 PROBED |= {
     f"step {FULL.steps}: {name}": probed(STUDENTS[name], finetuning=LONGER_PROBE)

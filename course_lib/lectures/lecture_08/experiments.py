@@ -91,6 +91,18 @@ RECIPES = {
 }
 
 
+COMPARED = (
+    "BERT", "DeBERTa", "without decoder", "decoder without places", "BERT, three blocks", CONTROL,
+    "BERT, equal time",
+)  # fmt: skip
+OTHER_RATES = {1e-3: range(1), 4e-3: range(3), 8e-3: range(1)}  # than that of RECIPES, and seeds
+
+
+def at_rate(name: str, rate: float) -> str:
+    """What `08_rates` calls a recipe at a learning rate."""
+    return f"{name}, rate {rate:g}"
+
+
 def prepare(world: MicroWorld | None = None) -> Stories:
     """The stories to learn from, and held-out ones to be measured on."""
     return Stories(STORIES, HELDOUT, length=LENGTH, world=world or english_world())
@@ -167,6 +179,16 @@ POSITIONS = Experiment(
             "08-seconds", {}, material.world, lambda: step_seconds(material)
         ),
         "flops_a_step": all_flops,
+    },
+)  # fmt: skip
+RATES = replace(
+    POSITIONS, name="08_rates", replayed=None, more={},
+    recipes={
+        at_rate(name, rate): replace(RECIPES[name], learning_rate=rate)
+        for rate in OTHER_RATES for name in COMPARED
+    },
+    seeds={
+        at_rate(name, rate): seeds for rate, seeds in OTHER_RATES.items() for name in COMPARED
     },
 )  # fmt: skip
 

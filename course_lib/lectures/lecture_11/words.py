@@ -76,6 +76,15 @@ def count(phrases: Sequence[str], texts: Sequence[str]) -> int:
     return sum(len(pattern.findall(text)) for text in texts)
 
 
+def shared(name: str, learn: Sequence[str]) -> float:
+    """The fraction of a domain's frequent words that general text has among its own; of general
+    text, that one half of its modules has of the other half's."""
+    general = paragraphs("general", "train")
+    if name == "general":
+        learn, general = general[: len(general) // 2], general[len(general) // 2 :]
+    return len(frequent(learn) & frequent(general)) / FREQUENT
+
+
 def measured(name: str) -> dict[str, Any]:
     """Everything of one domain, on its held-out text; frequent words of what is learnt from."""
     held, learn = paragraphs(name, "heldout"), paragraphs(name, "train")
@@ -84,7 +93,7 @@ def measured(name: str) -> dict[str, Any]:
         "words": sum(len(p.split()) for p in learn + held),
         "fertility": {which: fertility(v, held) for which, v in vocabularies().items()}
         | {"own": fertility(own_vocabulary(name), held)},
-        "shared": len(frequent(learn) & frequent(paragraphs("general", "train"))) / FREQUENT,
+        "shared": shared(name, learn),
         "sentence": {"median": median(lengths), "mean": sum(lengths) / len(lengths)},
         "latin": 10_000 * count(LATIN, learn + held) / sum(len(p.split()) for p in learn + held),
         "clauses": count(CLAUSES, held) / len(lengths),

@@ -2,7 +2,7 @@
 
 Both were pre-trained on the same text for as many FLOPs, and cut it into the same pieces. Tested on
 held-out modules, and on packages that neither ever read (`packages`: on paragraphs never read). The
-rate is the better of two for each checkpoint, on validation texts taken from those to learn from,
+rate is the best of three for each checkpoint, on validation texts taken from those to learn from,
 seed 0."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from course_lib.teaching.documentation_tasks import (
     DocumentationTask,
     as_sequences,
     documentation_task,
+    without_encoder,
 )
 from course_lib.teaching.experiments import Experiment
 from course_lib.teaching.results import kept
@@ -28,17 +29,17 @@ from course_lib.train.finetuning import Task, finetune, task_score
 CHECKPOINTS = ("course-bert", "course-modernbert")
 TRAIN, VALIDATION, TEST = 2_000, 400, 400  # texts, at most
 SEEDS, PRECISION = range(3), "bfloat16"
-RATES = (3e-4, 1e-3)
+RATES = (1e-4, 3e-4, 1e-3)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Fine-tuning a checkpoint, at the better of RATES or at the one given."""
+    """Fine-tuning a checkpoint, at the best of RATES or at the one given."""
 
     checkpoint: str = "course-bert"
     steps: int = 320
     batch_size: int = 16
-    learning_rate: float = 0.0  # 0: the better of RATES
+    learning_rate: float = 0.0  # 0: the best of RATES
 
 
 RECIPES = {name: Recipe(name) for name in CHECKPOINTS}
@@ -107,6 +108,13 @@ EXPERIMENTS = (
             },
             "texts": lambda _: {
                 task: {"hash": texts(task).hash, "versions": texts(task).versions}
+                for task in TASKS
+            },
+            "without_encoder": lambda _: {
+                task: {
+                    split: without_encoder(task, texts(task).train, getattr(texts(task), split))
+                    for split in ("test", "outside")
+                }
                 for task in TASKS
             },
         },

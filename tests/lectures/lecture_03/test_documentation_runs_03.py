@@ -21,6 +21,7 @@ from course_lib.lectures.lecture_03.documentation_runs import (
     STEPS,
 )
 from course_lib.lectures.lecture_03.starts import COURSE
+from course_lib.teaching import documentation_tasks
 from course_lib.teaching.documentation_tasks import INSIDE, OUTSIDE, tagged
 from course_lib.teaching.results import REPLAYED
 from course_lib.text.documentation import installed_versions
@@ -139,10 +140,10 @@ def test_a_larger_number_of_texts_begins_with_a_smaller_one():
 
 
 def test_the_window_sees_two_words_to_either_side_and_the_form():
-    seen = list(runs.windows(tagged(["Give new_array to Take", []])))
+    seen = list(documentation_tasks.windows(tagged(["Give new_array to Take", []])))
     assert set(seen[0]) == {"+0 give", "+1 new_array", "+2 to", "-1 ", "-2 ", "capital", "ends ive"}
     assert {"-1 give", "underscore", "ends ray"} <= set(seen[1])
-    assert runs._continued(["I-CODE", "I-CODE", "O", "B-CODE", "I-CODE"]) == [
+    assert documentation_tasks._continued(["I-CODE", "I-CODE", "O", "B-CODE", "I-CODE"]) == [
         "B-CODE", "I-CODE", "O", "B-CODE", "I-CODE",
     ]  # fmt: skip
 
@@ -150,7 +151,7 @@ def test_the_window_sees_two_words_to_either_side_and_the_form():
 def test_baselines_learn_what_they_see():
     code = [tagged([f"Set {word} to the value", [[4, 4 + len(word)]]]) for word in ("copy", "axis")]
     plain_ = [tagged([f"A {word} of the value", []]) for word in ("copy", "axis")]
-    assert runs.baseline_score(CODE, (code + plain_) * 5, code + plain_) == 1
+    assert runs.without_encoder(CODE, (code + plain_) * 5, code + plain_) == 1
     sections = [LabelledText("", f"{text} it", label)
                 for text, label in (("If", "Raises"), ("Return", "Summary"))]  # fmt: skip
-    assert runs.baseline_score(SECTION, sections * 5, sections) == 1
+    assert runs.without_encoder(SECTION, sections * 5, sections) == 1

@@ -4,6 +4,7 @@ make."""
 from __future__ import annotations
 
 from dataclasses import asdict
+from statistics import mean
 
 import pytest
 import torch
@@ -68,6 +69,26 @@ def test_the_probes_zero_line_is_no_lower_than_a_student_alone():
     for name in copied:
         assert min(values[f"step 0: {name}"]) > max(values["step 0: fresh"])
         assert all(0.2 < run["masked_accuracy"] < 0.5 for run in probed[f"step 0: {name}"])
+
+
+def test_a_copy_without_layers_leaves_the_blocks_as_they_were_drawn(teacher, world):
+    control = lecture_06.PROBED[f"step 0: {lecture_06.NO_LAYERS}"]
+    drawn, bare, copied = (
+        lecture_06.randomly_initialised_student(recipe, teacher, world, 0)
+        for recipe in (lecture_06.STARTS["fresh"], control, lecture_06.FULL)
+    )
+    for part, model in (("encoder.stack", drawn), ("encoder.embeddings", copied), ("mlm", copied)):
+        ours, theirs = (m.get_submodule(part).state_dict() for m in (bare, model))
+        assert all(torch.equal(ours[name], tensor) for name, tensor in theirs.items())
+
+
+def test_embeddings_and_head_alone_are_a_part_of_what_copied_layers_bring():
+    probed = read_result("06_probe")["runs"]
+    nothing, some, layers = (
+        mean(run["job_accuracy 200"] for run in probed[f"step 0: {name}"])
+        for name in ("fresh", lecture_06.NO_LAYERS, "spread")
+    )
+    assert nothing < some < layers
 
 
 def test_the_deeper_teacher_was_trained_by_its_recipe():

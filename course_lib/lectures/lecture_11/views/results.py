@@ -62,7 +62,7 @@ def words_table() -> Html:
         pieces = [f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")]
         again = of.get("repeated", {})
         rows.append((
-            name, f"{of['words']:,}", *pieces, "" if name == "general" else f"{of['shared']:.0%}",
+            name, f"{of['words']:,}", *pieces, f"{of['shared']:.0%}",
             f"{of['sentence']['mean']:.0f}",
             *(f"{again[by]:.0%}" if again else "" for by in ("by family", "at random")),
         ))  # fmt: skip

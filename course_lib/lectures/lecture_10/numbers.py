@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import mean
 from typing import Any
@@ -103,16 +103,17 @@ def running_words_shared() -> str:
     return f"{fractions[0]:.0%} to {fractions[-1]:.0%}"
 
 
-def spelled_at_random(measure: str) -> list[float]:
-    """At random initialisation, with 30% of the words spelled as in English: a value a run."""
+def spelled_at_random(measure: str, shared: Sequence[str] = ("30%",)) -> list[float]:
+    """At random initialisation, with so many words spelled as in English: a value a run."""
     untrained = stored("10_spellings")["untrained"] | stored("10_order")["untrained"]
-    return [run[measure] for name in untrained if "30%" in name for run in untrained[name]]
+    names = [name for name in untrained if name.split()[-2] in shared]
+    return [run[measure] for name in names for run in untrained[name]]
 
 
-def range_at_random() -> str:
-    """The range of translations found by those, means left on."""
-    values = sorted(spelled_at_random("retrieval"))
-    return f"{values[0]:.0%} to {values[-1]:.0%}"
+def range_at_random(measure: str = "retrieval", shared: Sequence[str] = ("30%",)) -> str:
+    """The range of those; of translations, means left on."""
+    values = spelled_at_random(measure, shared)
+    return f"{min(values):.0%} to {max(values):.0%}"
 
 
 def shared_model(name: str, measure: str, recipe: str) -> str:

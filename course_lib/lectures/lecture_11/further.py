@@ -33,13 +33,13 @@ AT_EACH_RATE = {  # of fine-tuning; the others at RATE alone
     "as it is": RatedWay(times=0),
     "continued": RatedWay(),
 }
-LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each, the last 7
+LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each, the longer ones 7
     "task text": RatedWay(times=TASK_TEXT, task_text=True),
     "continued, rate 3e-4": RatedWay(learning_rate=3e-4),
     "continued, rate 1e-4": RatedWay(learning_rate=1e-4),
+    "continued, longer": RatedWay(times=3),
     "rows added, means": RatedWay("medicine_added"),
     "rows replaced, means": RatedWay("medicine_replaced"),
-    "continued, longer": RatedWay(times=3),
 }
 
 

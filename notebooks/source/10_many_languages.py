@@ -550,7 +550,7 @@ aligned_chart()
 #   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}. Notice the first row: random initialisation has
 #   {{number:pairs('retrieval centred', 'norlish', 'random initialisation')}}, because words spelled alike have the
 #   same rows of the embedding matrix.
-# - *Sumorian.* No word is shared, and the order differs. MLM stays at chance even after long training,
+# - *Sumorian.* No word is shared, and the order differs. MLM stays near chance even after long training,
 #   {{number:pairs('retrieval centred', 'sumorian', 'MLM, longer')}}. TLM reaches
 #   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}. So here text alone does not align; with shared
 #   words it does (below). MLM + TLM has {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}} on

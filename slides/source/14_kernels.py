@@ -160,7 +160,7 @@ def the_roof() -> Any:
 
 WAYS = {
     "Do less": ("leave out what is never used",
-                ("masked positions only", "no padding", "early exit", "rows that occur")),
+                ("selected positions only", "no padding", "early exit", "rows that occur")),
     "Move less": ("use a number while it is near",
                   ("a shift for a gather", "softmax in pieces", "loss in chunks")),
     "Wait less": ("few large steps, not many small",
@@ -539,7 +539,7 @@ def _albert_counts() -> str:
 
 def _exit_times() -> str:
     won = exit_gains().values()
-    return f"the clock shows {min(won):.0%} to {max(won):.0%} of the gain in FLOPs"
+    return f"factor on the clock: {min(won):.0%} to {max(won):.0%} of that in FLOPs"
 
 
 def distrust() -> str:

@@ -38,7 +38,7 @@ OTHERS = {
     "AutoModelForMaskedLM.from_pretrained", "XLMRobertaConfig", "attn_norm", "cache_folder",
     "camembert", "concat_batches", "dupe_factor", "gather_indexes", "h5py.File",
     "lg_sampling_factor", "mine_hard_negatives", "name.ipynb", "name_reference",
-    "quant_pre_process", "sample_alpha", "sha256sum", "sparse_prediction",
+    "quant_pre_process", "sample_alpha", "save_model", "sha256sum", "sparse_prediction",
 }  # fmt: skip
 
 # What happened to a thing, or how it stands in a picture, is not what it is.

@@ -148,8 +148,8 @@ def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int
 def _features_of(item: Item, sees: str) -> dict[str, float]:
     pair = isinstance(item, Pair)
     if (sees, pair) in (("hypothesis", False), (NEIGHBOURS, True)):
-        given, expected = ("pairs", "single texts")[:: 1 if pair else -1]
-        raise ValueError(f"sees={sees!r} was given for {given}; expected {expected}.")
+        kinds = ("pairs", "single texts")[:: 1 if pair else -1]
+        raise ValueError("sees={!r} was given for {}; expected {}.".format(sees, *kinds))
     texts = [item.premise, item.hypothesis] if isinstance(item, Pair) else [item.text]
     if sees == "length":
         return {

@@ -484,6 +484,7 @@ readers_table()
 #
 # - **Only transformers and the ONNX file keep the head.** The others read the encoder; the next table lists what they lose.
 # - **A file that loads may still be wrong.** {{number:readers_wrong}} times a program gave other numbers without a message: a vector was left out, positions were off by one, a language was not passed on. Comparing the outputs on ten texts takes a minute and reveals this. Make it a test.
+# - **Saving has traps of its own.** Of two tied matrices safetensors' `save_model` keeps the one whose name comes first in the alphabet; for RoBERTa and ModernBERT that is the decoder's. If you read such a file as an encoder, its word embeddings are random (`findings/safetensors_alphabet_keeps_the_decoder.sh`). And torch's older exporter may leave your model with its dropout on (`findings/torch_onnx_export_wakes_the_dropout.sh`).
 # - llama.cpp, which reads GGUF files, looks GELU up in a table of 16-bit numbers: the difference of {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is probably its rounding, not another model.
 
 # %%

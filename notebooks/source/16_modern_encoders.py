@@ -403,7 +403,7 @@ for name, each in models.items():
     print(f"{name:20} real tokens with nan: {broken} of {int(short_and_long.sum())}")
 
 # %% [markdown]
-# In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores.
+# In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores. Converted by OpenVINO 2026.4.1, transformers' ModernBERT breaks in float32, too: every text that is more than 64 tokens shorter than the longest of its batch becomes nan (`findings/openvino_short_texts_are_nan.sh`). Loaded with `attn_implementation="eager"` before the conversion, it does not.
 #
 # Padding has a second trap. Where hidden scores get the most negative finite number, as in ours, a row that sees no key at all gets the mean of all values in the forward pass. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient (`findings/torch_sdpa_hidden_row_gradient.sh`). Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
 #

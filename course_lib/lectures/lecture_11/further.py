@@ -38,8 +38,6 @@ LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each, the long
     "continued, rate 3e-4": RatedWay(learning_rate=3e-4),
     "continued, rate 1e-4": RatedWay(learning_rate=1e-4),
     "continued, longer": RatedWay(times=3),
-    "rows added, means": RatedWay("medicine_added"),
-    "rows replaced, means": RatedWay("medicine_replaced"),
 }
 
 

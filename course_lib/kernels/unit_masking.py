@@ -175,11 +175,7 @@ def _take_words(order: np.ndarray, size: np.ndarray, left: np.ndarray) -> np.nda
 
 
 def _tokens_of_runs(
-    first: np.ndarray,
-    size: np.ndarray,
-    row: np.ndarray,
-    drawn: np.ndarray,
-    max_words: int,
+    first: np.ndarray, size: np.ndarray, row: np.ndarray, drawn: np.ndarray, max_words: int
 ) -> np.ndarray:
     """The tokens of the first m words of the run at each word, m = 1 to M: (M, W + M).
 

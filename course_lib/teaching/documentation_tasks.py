@@ -379,10 +379,7 @@ def side_of(module: str) -> str:
 
 
 def drawn(
-    modules: Modules,
-    most: Mapping[str, int],
-    seen: set[str],
-    classes: int = 1,
+    modules: Modules, most: Mapping[str, int], seen: set[str], classes: int = 1
 ) -> dict[str, list[str]]:
     """split -> lines of JSON, at most `most` of each and an equal part of each class. seen: the
     4-grams so far, which grow; a text of which more than half stood there is left out."""

@@ -97,10 +97,7 @@ def text_sequences(
 
 
 def plain_sequences(
-    texts: Sequence[str],
-    tokenizer: Tokenizer,
-    length: int,
-    second: Sequence[str] | None = None,
+    texts: Sequence[str], tokenizer: Tokenizer, length: int, second: Sequence[str] | None = None
 ) -> tuple[PackedSequences, Cut]:
     """The sequences of `text_sequences` for texts whose class nobody knows, and what was cut.
 

@@ -104,12 +104,7 @@ def pack_documents(
 
 
 def input_sequences(
-    format: str,
-    documents: Sequence[Document],
-    special: SpecialIds,
-    length: int,
-    *,
-    seed: int = 0,
+    format: str, documents: Sequence[Document], special: SpecialIds, length: int, *, seed: int = 0
 ) -> PackedSequences:
     """Documents as sequences of one of INPUT_FORMATS (Liu et al. 2019, section 4.2).
 

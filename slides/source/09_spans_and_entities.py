@@ -47,7 +47,12 @@ def stories() -> list[Story]:
 
 def three_models() -> str:
     rows = [
-        ("masks", "spans of random length", "characters, phrases, names, each a unit", "single tokens"),
+        (
+            "masks",
+            "spans of random length",
+            "characters, phrases, names, each a unit",
+            "single tokens",
+        ),
         (
             "added loss",
             "span boundary (SBO)",

@@ -95,7 +95,8 @@ COMPARED = (
     "BERT", "DeBERTa", "without decoder", "decoder without places", "BERT, three blocks", CONTROL,
     "BERT, equal time",
 )  # fmt: skip
-OTHER_RATES = {1e-3: range(1), 4e-3: range(3), 8e-3: range(1)}  # than that of RECIPES, and seeds
+ENDS = ("BERT", "DeBERTa", "BERT, three blocks", CONTROL)  # tried at half and four times the rate
+OTHER_RATES = {1e-3: (ENDS, range(1)), 4e-3: (COMPARED, range(3)), 8e-3: (ENDS, range(1))}
 
 
 def at_rate(name: str, rate: float) -> str:
@@ -185,10 +186,11 @@ RATES = replace(
     POSITIONS, name="08_rates", replayed=None, more={},
     recipes={
         at_rate(name, rate): replace(RECIPES[name], learning_rate=rate)
-        for rate in OTHER_RATES for name in COMPARED
+        for rate, (names, _) in OTHER_RATES.items() for name in names
     },
     seeds={
-        at_rate(name, rate): seeds for rate, seeds in OTHER_RATES.items() for name in COMPARED
+        at_rate(name, rate): seeds
+        for rate, (names, seeds) in OTHER_RATES.items() for name in names
     },
 )  # fmt: skip
 
@@ -317,5 +319,5 @@ QUEUE = Experiment(
 summary = partial(
     results.summary, measures=("masked_accuracy", "auc", "accuracy"), aside=("step_seconds",)
 )
-EXPERIMENTS = (POSITIONS, QUEUE, SHARED_EMBEDDINGS, SIFT_RUNS)
+EXPERIMENTS = (POSITIONS, RATES, QUEUE, SHARED_EMBEDDINGS, SIFT_RUNS)
 RESULTS = results_of(EXPERIMENTS)

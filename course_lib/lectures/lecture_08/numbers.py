@@ -18,10 +18,11 @@ from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib.teaching.claims import printed, settled
 from course_lib.teaching.numbers import in_letters, percent, signed, whole
 from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.verdicts import in_points
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.world import MicroWorld
 
-from .claims import all_from, paper_changes
+from .claims import all_from, at_best, at_rates, paper_changes
 from .cue_words import STEPS as CUE_STEPS
 from .cue_words import TOKENS as TOKENS_OF_CUES
 from .embedding_numbers import NUMBERS as OF_EMBEDDINGS
@@ -214,6 +215,11 @@ def masked_accuracy(name: str) -> list[float]:
     return outcome(stored("08_positions"), "masked_accuracy")[name]
 
 
+def best_beside(name: str, other: str) -> str:
+    """Points between two recipes, each at its best rate, with the rule's word."""
+    return in_points(at_best(name), at_best(other))
+
+
 def ahead(better: str, worse: str) -> list[float]:
     """Points between two recipes, a number a seed that both have."""
     runs = stored("08_positions")["runs"]
@@ -229,18 +235,6 @@ def flops_ratio(name: str, to: str) -> float:
     return float(flops[name] * steps(name) / (flops[to] * steps(to)))
 
 
-def control_apart() -> str:
-    """Points between the best and the worst seed of three blocks without the decoder."""
-    values = masked_accuracy(CONTROL)
-    return f"{100 * (max(values) - min(values)):.1f}"
-
-
-def control_gains() -> str:
-    """Points of three blocks without the decoder over two; the page says: the seeds disagree."""
-    assert min(ahead(CONTROL, "without decoder")) < 0
-    return gain(CONTROL, "without decoder")
-
-
 def steps(name: str) -> int:
     return int(stored("08_positions")["recipes"][name]["steps"])
 
@@ -249,18 +243,6 @@ def step_time(name: str = "DeBERTa") -> float:
     """Times as long as a step of BERT."""
     seconds = stored("08_positions")["step_seconds"]
     return float(seconds[name] / seconds["BERT"])
-
-
-def equal_time_words() -> str:
-    """What BERT reaches in no more than DeBERTa's time; the slide says: about level."""
-    assert steps("BERT, equal time") / steps("BERT") <= step_time()
-    assert abs(mean(ahead("BERT, equal time", "DeBERTa"))) < 1
-    return percent(masked_accuracy("BERT, equal time"))
-
-
-def equal_time_seeds() -> str:
-    """In how many seeds BERT is ahead at equal time."""
-    return in_letters(seeds_below("DeBERTa", "BERT, equal time"))
 
 
 def no_distances() -> str:
@@ -273,32 +255,6 @@ def gain(better: str, worse: str) -> str:
     points = mean(ahead(better, worse))
     assert points > 0, (better, worse, points)
     return f"{points:.1f}"
-
-
-def seeds_below(name: str, than: str = "DeBERTa") -> int:
-    """In how many seeds a recipe's accuracy is below another's."""
-    return sum(points > 0 for points in ahead(than, name))
-
-
-def kept_without_positions() -> str:
-    """Of what the decoder brings, the part that stays with all position embeddings at zero."""
-    whole = mean(ahead("DeBERTa", "without decoder"))
-    kept = mean(ahead("decoder without places", "without decoder")) / whole
-    assert kept > 0.7  # "nearly all"
-    return f"{kept:.0%}"
-
-
-def against_bert() -> str:
-    """Points between DeBERTa without its decoder and BERT; the slide says: about level."""
-    points = mean(ahead("without decoder", "BERT"))
-    assert abs(points) < 3
-    return signed(points)
-
-
-def attention_gains() -> str:
-    """Points of DeBERTa without its decoder over BERT; the page says: the seeds disagree."""
-    assert min(ahead("without decoder", "BERT")) < 0
-    return gain("without decoder", "BERT")
 
 
 def decoder_time() -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import torch
 
 from course_lib.lectures.lecture_08 import embedding_sharing, sift_runs
 from course_lib.lectures.lecture_08 import experiments as lecture_08
+from course_lib.lectures.lecture_08.claims import at_best, at_rates
 from course_lib.teaching import results
 from course_lib.teaching.results import compared_runs, read_result
 from course_lib.text.world import MicroWorld
@@ -65,6 +67,14 @@ def extend(world, recipes=lecture_08.RECIPES, seeds=lecture_08.SEEDS, **more):
 
     options = {"precision": "float32", "extends": "08_positions", **more}
     return compared_runs(recipes, seeds, world, run, **options), trained
+
+
+def test_the_best_rate_lies_inside_those_that_were_tried():
+    for name in lecture_08.ENDS:
+        first = {rate: values[0] for rate, values in at_rates(name).items()}
+        assert min(first) < max(first, key=lambda rate: first[rate]) < max(first)
+    for name in lecture_08.COMPARED:
+        assert len(at_best(name)) == 3 and mean(at_best(name)) >= mean(at_rates(name)[2e-3][:3])
 
 
 def unasked():

@@ -176,7 +176,7 @@ def reached(name: str, measure: str) -> list[float]:
 
 
 LABELS = {f"word order, {n}": f"word order, {n} labels" for n in (20, 100, 500)}
-BAG = "bag of words"
+BAG, NEIGHBOURS = "bag of words", "words and neighbours"
 TASK_TEXT = "task text"
 
 
@@ -185,12 +185,13 @@ FINE_TUNED_AT = (3e-4, 1e-3, 3e-3)
 
 def labelled(task: str, rates: Sequence[float] = FINE_TUNED_AT) -> dict[str, list[float]]:
     """What each start of `11_labels` reached in a task, a value a seed, at the best of the rates
-    that it was tried at; the bag of words below."""
+    that it was tried at; below, what counts words, and which of them stand side by side."""
     labels = stored("11_labels")
     by_rate = [outcome(labels, f"{task}, rate {rate:g}") for rate in rates]
     tried = {name: [of[name] for of in by_rate if name in of] for name in labels["runs"]}
     best = {name: max(values, key=mean) for name, values in tried.items() if values}
-    return best | {BAG: [one[task] for one in labels["counting_words"]]}
+    counted = {BAG: "counting_words", NEIGHBOURS: "counting_neighbours"}
+    return best | {name: [one[task] for one in labels[key]] for name, key in counted.items()}
 
 
 def labels_table() -> Html:
@@ -205,19 +206,39 @@ def labels_table() -> Html:
 
 
 def labels_chart() -> Any:
-    """Accuracy of the order of words against the number of labels, a curve a start."""
+    """Accuracy of the order of words against the number of labels, a curve for each of some
+    starts."""
     sizes = [int(task.split()[-1]) for task in LABELS]
     scores = {n: labelled(task) for n, task in zip(sizes, LABELS, strict=True)}
     curves = {
         name: [list(zip(sizes, values, strict=True))
                for values in zip(*(scores[n][name] for n in sizes), strict=True)]
-        for name in scores[sizes[0]]
+        for name in (CONTINUED, TASK_TEXT, GENERAL, RANDOM, NEIGHBOURS)
     }  # fmt: skip
     figure = curves_chart(
         curves, title="As written, or two words swapped?", x_title="labelled titles",
         y_title="accuracy", percent=True, log_x=True,
     )  # fmt: skip
     return figure.update_xaxes(tickvals=sizes, ticktext=[str(size) for size in sizes])
+
+
+def rates_table() -> Html:
+    """Masked words and bits a character, of diagnoses and of general text: as it is, and read on
+    at three rates and for longer."""
+    labels = stored("11_labels")
+    head = ("", "words of diagnoses", "general words", "bits: diagnoses", "bits: general text")
+    rows = [
+        (
+            f"{CONTINUED}, rate 1e-3" if name == CONTINUED else name,
+            *(in_words(outcome(labels, measure)[name]) for measure in ("in domain", "general")),
+            *(
+                f"{mean(outcome(labels, f'{text}, bits')[name]):.2f}"
+                for text in ("in domain", "general")
+            ),
+        )
+        for name in labels["runs"]
+    ]
+    return number_table(head, rows, "rates")
 
 
 def switch(name: str, measure: str = "score") -> list[float]:

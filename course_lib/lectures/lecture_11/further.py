@@ -1,8 +1,7 @@
 """`11_labels`: does reading on help a task that words alone cannot answer, from 20 labels to 500?
 
 And what do hidden words cost in bits a character? The ways are those of ways.py, and the task's own
-titles (TAPT), other rates of pre-training and three times the steps; trained in bfloat16. Each
-finished run is kept."""
+titles (TAPT) and other rates of pre-training; trained in bfloat16. Each finished run is kept."""
 
 from __future__ import annotations
 
@@ -33,11 +32,10 @@ AT_EACH_RATE = {  # of fine-tuning; the others at RATE alone
     "as it is": RatedWay(times=0),
     "continued": RatedWay(),
 }
-LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each, the longer ones 7
+LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each
     "task text": RatedWay(times=TASK_TEXT, task_text=True),
     "continued, rate 3e-4": RatedWay(learning_rate=3e-4),
     "continued, rate 1e-4": RatedWay(learning_rate=1e-4),
-    "continued, longer": RatedWay(times=3),
 }
 
 

@@ -24,6 +24,7 @@ from .views.results import (
     GENERAL,
     LONGER,
     MIXED,
+    NEIGHBOURS,
     RANDOM,
     REPLACED,
     finance_rows,
@@ -84,6 +85,11 @@ def labelled_at(task: str, start: str, *rates: float) -> str:
     """What a start of `11_labels` reached in a task, the mean over the seeds, in percent: at the
     best of these rates, or of all that were tried."""
     return percent(labelled(task, rates or FINE_TUNED_AT)[start])
+
+
+def hidden_at(text: str, start: str) -> str:
+    """Hidden words, of the domain or of general text, that a start of `11_labels` finds."""
+    return percent(outcome(stored("11_labels"), text)[start])
 
 
 def bits_at(text: str, start: str) -> str:

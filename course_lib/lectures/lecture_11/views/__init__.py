@@ -8,6 +8,7 @@ from .results import (
     labels_chart,
     labels_table,
     law_chart,
+    rates_table,
     switches_table,
     tasks_chart,
     ways_table,

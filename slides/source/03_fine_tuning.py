@@ -379,7 +379,7 @@ def lecture_offsets() -> str:
         (f"“{escape(answer)}”", f"{start}–{end}", f"{at}–{at + len(answer)}", signed(at - start, 0))
         for answer, start, end, at in PRINTED_ANSWERS
     ]
-    return table(("a source lecture", "at", "it stands at", "off by"), rows, size=21)
+    return table(("printed", "at", "it stands at", "off by"), rows, size=21)
 
 
 # ---------------------------------------------------------------- 11: the checkpoint, the plateau

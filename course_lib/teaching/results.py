@@ -183,7 +183,7 @@ def shown(recipe: str) -> str:
 def summary(record: Mapping[str, Any], measures: Sequence[str], aside: Sequence[str] = ()) -> str:
     """What each recipe reached, in words, a line each, below what the file says `aside`."""
     lines = [f"{what}: {record[what]}" for what in aside if what in record]
-    for name, runs in record["runs"].items():
+    for name, runs in record.get("runs", {}).items():
         reached = {k: [run[k] for run in runs] for k in measures if k in runs[0]}
         scores = ", ".join(f"{k} {in_words(values)}" for k, values in reached.items())
         about = {

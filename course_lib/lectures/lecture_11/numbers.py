@@ -27,6 +27,7 @@ from .views.results import (
     NEIGHBOURS,
     RANDOM,
     REPLACED,
+    TASK_TEXT,
     finance_rows,
     labelled,
     switch,

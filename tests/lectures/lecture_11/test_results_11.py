@@ -247,7 +247,7 @@ def test_every_fourth_batch_is_general():
 
 @needs_medicine
 def test_task_text_is_the_titles_of_the_task(course):
-    batch = ways.batches_for(further.PLANNED["task text"], 0)(1)
+    batch = ways.batches_for(further.LABELLED["task text"], 0)(1)
     known = {n for title in tasks.title_texts(0) for n in course.tokenizer.encode(title)}
     labels = next(iter(batch.targets.values()))
     assert len(labels) > 50 and set(labels[labels >= 0].tolist()) <= known

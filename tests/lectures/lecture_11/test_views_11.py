@@ -56,6 +56,9 @@ def test_tables_say_what_the_files_hold() -> None:
     for name, of in domains.items():
         (row,) = (line for line in words_table.splitlines() if line.startswith(name))
         assert f"{of['fertility']['bert-base']:.2f}" in row and f"{of['words']:,}" in row
+    rates = results.rates_table().text
+    for name in read_result("11_labels")["runs"]:
+        assert sum(line.startswith(name) for line in rates.splitlines()) >= 1
     switches = results.switches_table().text
     plain_runs = results.switch("added words")
     assert ", ".join(f"{x:.0%}" for x in plain_runs) in switches

@@ -711,8 +711,8 @@ for measure, label in (("score", "all"), ("plain", "the plain half"), ("hedged",
 # ### The names for it
 #
 # - **DAPT and TAPT** (Gururangan et al. 2020, *Don't Stop Pretraining*): *domain-adaptive* pre-training is our
-#   reading on; *task-adaptive* pre-training reads the task's own texts, without labels, and takes a small part of the
-#   time. With RoBERTa on eight tasks of four domains both help on most, and DAPT followed by TAPT is best on most (ChemProt, F1:
+#   reading on; *task-adaptive* pre-training (our *task text*) reads the task's own texts, without labels, and takes a
+#   small part of the time. With RoBERTa on eight tasks of four domains both help on most, and DAPT followed by TAPT is best on most (ChemProt, F1:
 #   81.9 as it is, 84.2 DAPT, 82.6 TAPT, 84.4 both).
 # - **ULMFiT** (Howard and Ruder 2018) used the same steps two years earlier, with an LSTM: train a language model,
 #   read on in the task's text, then train a classifier. It introduced *discriminative fine-tuning* (a rate for every

@@ -28,7 +28,6 @@ from .cue_words import TOKENS as TOKENS_OF_CUES
 from .embedding_numbers import NUMBERS as OF_EMBEDDINGS
 from .experiments import (
     ABSOLUTE,
-    CONTROL,
     FULL,
     LENGTH,
     NARROW,

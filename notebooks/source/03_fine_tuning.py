@@ -33,7 +33,7 @@ from IPython.display import display
 from course_lib import bert, check, claims_table, count_parameters, finetune, hint, load_pretrained, quiz, reveal, show
 from course_lib.text import english
 from course_lib.text.features import question_sequences, tagged_sequences, text_sequences
-from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences, baseline_score
+from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences, without_encoder
 from course_lib.lectures.lecture_03.experiments import RATES, read_task
 from course_lib.lectures.lecture_03.starts import COURSE
 from course_lib.lectures.lecture_03.numbers import markup_curves, markup_table
@@ -312,7 +312,7 @@ predicted = {name: predicted_tags(code_tagger, task) for name, task in code_sets
 truth = {name: task.tags(task.labels) for name, task in code_sets.items()}
 for name, source in (("train", "the training sentences"), ("test", "other modules"), ("outside", "packages never read")):
     print(f"span F1 in {source + ':':24}{span_scores(truth[name], predicted[name]).f1:.1%}")
-print(f"window regression, other modules:  {baseline_score(CODE, docs.train, docs.test):.1%}")
+print(f"window regression, other modules:  {without_encoder(CODE, docs.train, docs.test):.1%}")
 
 # %% [markdown]
 # *The curve above is the training loss, in nats.*

@@ -108,8 +108,8 @@ def predicted_labels(
     regressions: "length" knows how many words and characters each text has, "words" which words it
     holds (of a pair: which the premise, which the hypothesis, which both), "hypothesis" those of
     the hypothesis alone; "neighbours" knows the words of a single text and which stand side by
-    side. numbers: the labels are numbers, and the regression is a ridge regression;
-    "nothing" says their mean. Raises ValueError for no items, for "hypothesis" of single texts and
+    side. numbers: the labels are numbers, and the regression is a ridge regression; "nothing" says
+    their mean. Raises ValueError for no items, for "hypothesis" of single texts and
     for "neighbours" of pairs."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -147,9 +147,10 @@ def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int
 
 def _features_of(item: Item, sees: str) -> dict[str, float]:
     pair = isinstance(item, Pair)
-    if (sees, pair) in (("hypothesis", False), (NEIGHBOURS, True)):
-        kinds = ("pairs", "single texts")[:: 1 if pair else -1]
-        raise ValueError("sees={!r} was given for {}; expected {}.".format(sees, *kinds))
+    if sees == "hypothesis" and not pair:
+        raise ValueError("sees='hypothesis' was given for single texts; expected pairs.")
+    if sees == NEIGHBOURS and pair:
+        raise ValueError("sees='neighbours' was given for pairs; expected single texts.")
     texts = [item.premise, item.hypothesis] if isinstance(item, Pair) else [item.text]
     if sees == "length":
         return {

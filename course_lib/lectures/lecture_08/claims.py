@@ -493,18 +493,12 @@ WORDS = "masked-token accuracy"
 
 def at_rates(name: str) -> dict[float, list[float]]:
     """Masked-token accuracy of a recipe by learning rate, a value a seed."""
+    tried = {FULL.learning_rate: outcome(result("08_positions"), "masked_accuracy")[name]}
     other = outcome(result("08_rates"), "masked_accuracy")
-    tried = {
-        rate: other[at_rate(name, rate)] for rate in OTHER_RATES if at_rate(name, rate) in other
-    }
-    return dict(
-        sorted(
-            {
-                FULL.learning_rate: outcome(result("08_positions"), "masked_accuracy")[name],
-                **tried,
-            }.items()
-        )
-    )
+    for rate, (names, _) in OTHER_RATES.items():
+        if name in names:
+            tried[rate] = other[at_rate(name, rate)]
+    return dict(sorted(tried.items()))
 
 
 def at_best(name: str) -> list[float]:

@@ -88,6 +88,7 @@ TRIALS = {
     # the pairs put aside.
     CROSS: Trial("cross", steps=1_200, batch_size=16, negatives=3, every=THIRD, learning_rate=3e-4),
     "code: BM25": Trial("BM25", start="", task="code"),
+    "code: untrained": Trial("mean", task="code"),
     "code: MiniLM": Trial("mean", start="minilm", task="code"),
     "code: bi-encoder": Trial("mean", steps=120, task="code"),
 }

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+
+from course_lib.checkpoints import load_pretrained
 from course_lib.teaching.claims import printed
-from course_lib.teaching.numbers import percent
+from course_lib.teaching.numbers import in_letters, percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import by_rule
 from course_lib.text.domains import INSTALL
 from course_lib.text.english import finance
 
+from .claims import counting
+from .tasks import short_sentences
 from .views.results import (
     ADDED,
     ADDED_RANDOM,
@@ -33,6 +40,8 @@ from .views.results import (
     switch,
     ways,
 )
+from .ways import GENERAL as CHECKPOINT
+from .whole_words import bits_a_character
 
 WAYS = {
     "general": GENERAL, "continued": CONTINUED, "mixed": MIXED, "afresh": AFRESH, "longer": LONGER,
@@ -98,6 +107,18 @@ def bits_at(text: str, start: str) -> str:
     return f"{mean(outcome(stored('11_labels'), f'{text}, bits')[start]):.2f}"
 
 
+def even_bits(field: str) -> str:
+    """The same of a guess that gives every piece of the general model the same probability."""
+    tokenizer: Any = load_pretrained(CHECKPOINT).tokenizer
+
+    class EvenGuess(nn.Module):
+        def forward(self, ids: Tensor, mask: Tensor) -> Any:
+            return SimpleNamespace(logits=torch.zeros(*ids.shape, tokenizer.vocab_size))
+
+    model: Any = EvenGuess()
+    return f"{bits_a_character(model, tokenizer, short_sentences(field)):.2f}"
+
+
 def against(task: str, start: str, other: str) -> str:
     """The rule's word for two starts of `11_labels`."""
     scores = labelled(task)
@@ -125,6 +146,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         stored("11_medicine")["runs"][ADDED][0]["vocabulary"]
         - stored("11_medicine")["runs"][CONTINUED][0]["vocabulary"]
     ),
+    "points_behind": lambda: in_letters(round(-100 * counting().value[0])),
     "bag_chapters": lambda: percent(stored("11_medicine")["without_encoder"]["chapters"]),
     "budget": lambda: stored("11_medicine")["runs"][CONTINUED][0]["steps"],
     "cut_retinopathy": lambda: len(

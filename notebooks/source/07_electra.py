@@ -275,6 +275,7 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 from course_lib.lectures.lecture_07.experiments import (
     FULL,
     area_under_curve,
+    counted,
     discriminator_logits,
     generator_accuracies,
     heldout_batches,
@@ -295,11 +296,18 @@ for name, either in (("200 steps", model), ("shipped", trained)):
     print(f"{name:10} generator right: arg-max {by_argmax:.0%}, sampled {by_sampling:.0%}; "
           f"replaced {replaced:.1%} of all tokens\n"
           f"{'':10} ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f} (one answer: {one_answer:.3f})")  # fmt: skip
+    by_word, by_neighbours = counted(either, material)
+    print(f"{'':10} counting: ROC-AUC {by_word:.0%} by the word alone, {by_neighbours:.0%} by its neighbours")
 
 # %% [markdown]
 # Neither model has seen these stories. **ROC-AUC** takes a replaced and an original token at random: how often does the
 # replaced one have the higher P(replaced)? Chance level is 50%. (The loss needs a reference too. *One
 # answer* is the loss of a discriminator that gives every token the same P(replaced), the fraction that is replaced.)
+#
+# Counting is a higher bar than chance. *By the word alone*: how often has this word been a replacement? *By its
+# neighbours*: how improbable is it between the words on its left and right? After 200 steps our discriminator knows
+# little more than which words its generator tends to put in. **The shipped one beats both counts**, so it reads
+# more than two neighbours.
 #
 # Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
 # {{number:look_at('words_by_generator', -1)}} of the gaps, so filling in the arg-max would replace
@@ -400,7 +408,7 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
 # {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; with
 # each at its own best rate (chosen by this same probe), {{number:electra_behind}}.*
 #
-# The table shows the best rates and the results there. *ROC-AUC* measures how well a discriminator detects replaced tokens among all tokens (chance level 50%); the
+# The table shows the best rates and the results there. *ROC-AUC* measures how well a discriminator detects replaced tokens among all tokens (chance level 50%; the words' neighbours, counted, {{number:counted_at(FULL.learning_rate, 1)}} at {{number:FULL.learning_rate}}); the
 # section *Why did my run die?* below explains *vectors alike* and *collapsed at*. The baselines are random initialisation and the majority class.
 
 # %%
@@ -419,7 +427,7 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at its best rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (chance level is 50%), and fine-tuning fails, as it does at this rate for all five. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level at every rate, but ROC-AUC ranks *all* tokens, and it was trained at the masked ones alone.
+# - **The learning rate closes much of the gap on this probe, but not by training a better discriminator.** The probe is best at {{number:best_rate('ELECTRA')}} for ELECTRA and at {{number:best_rate('BERT')}} for BERT. Yet at its best rate ELECTRA's ROC-AUC in its own task is {{number:percent(at_rate('ELECTRA', best_rate('ELECTRA'), 'auc'))}}, against {{number:percent(at_rate('ELECTRA', FULL.learning_rate, 'auc'))}} at {{number:FULL.learning_rate}} (by the word alone, counting has {{number:counted_at(best_rate('ELECTRA'), 0)}} and {{number:counted_at(FULL.learning_rate, 0)}}), and fine-tuning fails, as it does at this rate for all five. The probe reads the embeddings, too, which the generator's masked LM trains. ELECTRA 15% stays near chance level at every rate, but ROC-AUC ranks *all* tokens, and it was trained at the masked ones alone.
 # - At equal steps ELECTRA stays behind on the probe ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
 # - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. Fine-tuned, all six runs of these two give one answer to nearly every text: their vectors alone do not reveal every dead run. The probe reads all layers, so it can use what a lower one, such as the embeddings, contains. A run whose vectors are alike counts as collapsed; its score does not count.
 # - **The best rate for the probe is usually not the best for fine-tuning**, which prefers a lower rate for four of the

@@ -51,15 +51,8 @@ from course_lib.lectures.lecture_07.numbers import (
     variants,
 )
 from course_lib.lectures.lecture_07.views.corruptor import ROWS, corruption_tables
-from course_lib.lectures.lecture_07.views.networks import (
-    DISC,
-    GEN,
-)
-from course_lib.objectives.replaced_tokens import (
-    electra_loss,
-    replaced_labels,
-    replaced_token_loss,
-)
+from course_lib.lectures.lecture_07.views.networks import DISC, GEN
+from course_lib.objectives.replaced_tokens import electra_loss, replaced_labels, replaced_token_loss
 from course_lib.teaching import curves_chart
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.results import outcome

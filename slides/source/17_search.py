@@ -55,7 +55,7 @@ def code() -> str:
     rows = [
         (name.removeprefix("code: "), *(mean_of(name, split, what) for split in TESTS
                                         for what in ("ndcg", "mix")))
-        for name in ("code: MiniLM", "code: bi-encoder")
+        for name in ("code: untrained", "code: MiniLM", "code: bi-encoder")
     ]  # fmt: skip
     words = [mean_of("code: BM25", split) for split in TESTS]
     head = ("nDCG@10", "unseen modules", "with BM25", "unseen packages", "with BM25")

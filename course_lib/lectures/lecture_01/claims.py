@@ -21,7 +21,7 @@ from course_lib.text.static_vectors import ppmi_vectors
 from course_lib.text.world import MicroWorld
 
 from .senses import Mention, bert_layers, elmo_layers, static, world_sentences
-from .three_kinds import KINDS, SHOWN
+from .three_kinds import KINDS, MEASURES, SHOWN
 
 # Two sentences of our own, in the world's words: a bank of a river, a bank of money.
 RIVER = tuple(words_of("brakel rows the boat along the bank near heron gate ."))
@@ -161,9 +161,6 @@ def which_layer() -> Settled:
 def kind_scores(kind: str, task: str, measure: str) -> list[float]:
     """What a kind of Transformer reached on a task, by seed."""
     return [run[measure] for run in result("01_three_kinds")["runs"][f"{kind}: {task}"]]
-
-
-MEASURES = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
 
 
 def kinds() -> Settled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -65,8 +65,10 @@ from .senses import (
 )
 from .three_kinds import (
     LEFT,
+    MEASURES,
     TASKS,
     KindRecipe,
+    counted_gaps,
     heldout_examples,
     recipes,
     sentence_pairs,
@@ -107,6 +109,16 @@ def kind_run(recipe: KindRecipe, seed: int) -> dict[str, Any]:
     return kept("01-kinds", {"seed": seed, **asdict(recipe)}, both.world, run)
 
 
+def at_other_rates() -> dict[str, dict[float, float]]:
+    """What the first seed reaches on its task at half and at twice its rate, by name and rate."""
+    reached: dict[str, dict[float, float]] = {}
+    for name, recipe in kind_recipes().items():
+        for rate in (recipe.learning_rate / 2, recipe.learning_rate * 2):
+            run = kind_run(replace(recipe, learning_rate=rate), 0)
+            reached.setdefault(name, {})[rate] = run[MEASURES[recipe.task]]
+    return reached
+
+
 def train_kind(recipe: KindRecipe, _: Any, **settings: Any) -> tuple[Any, History]:
     """`train`, as an Experiment calls it."""
     trained = train(recipe, **settings)
@@ -119,7 +131,7 @@ THREE_KINDS = Experiment(
     replayed=kind_recipes()["encoder-decoder: translate"],
     more={
         "pairs": lambda both: len(sentence_pairs(both)), "words": lambda both: len(both.words),
-        "left_only": LEFT,
+        "left_only": LEFT, "counted": counted_gaps, "rates": lambda _: at_other_rates(),
     },
 )  # fmt: skip
 EXPERIMENTS = (THREE_KINDS, EQUAL_RUNS)

@@ -13,12 +13,14 @@ The loss is the same: cross-entropy at the target's words. B batch, T tokens, V 
 
 from __future__ import annotations
 
+import operator
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, product
+from statistics import fmean as mean
 from typing import Any, NamedTuple
 
 import torch
@@ -33,6 +35,7 @@ from course_lib.family.seq2seq import BartConfig, Seq2Seq
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 from course_lib.objectives.sequences import Batch
+from course_lib.text.counts import EDGE, NeighbourCounts
 from course_lib.text.grammar import Hole
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
@@ -44,7 +47,8 @@ LEFT = "decoder, left only"  # reads what stands before a gap; earlier gaps hold
 STEPWISE = "encoder, word by word"  # trained as the encoder; fills one [MASK] at a time
 SHOWN = "encoder, trained for it"  # the same, and in training it sees the first words of the target
 ENCODERS = (KINDS[0], STEPWISE, SHOWN)
-TASKS = ("fill gaps", "continue", "translate")
+MEASURES = {"fill gaps": "words", "continue": "possible", "translate": "whole"}  # by task
+TASKS = tuple(MEASURES)
 GAPS = 3  # in two sentences
 TOPIC, STORIES, HELDOUT = "river", 20_000, 2_000  # stories of all topics, of which one is read
 LENGTH = 64
@@ -272,14 +276,17 @@ class Trained:
 
     def measure(self, some: Sequence[Example]) -> dict[str, float]:
         """words: fraction of the target's words that are right; whole: of targets that are right
-        from end to end; possible: of the answers that are sentences of the world."""
-        answers = self.say(some)
-        pairs = [(answer, one.target) for answer, one in zip(answers, some, strict=True)]
-        right = [a == b for pair in pairs for a, b in _aligned(*pair)]
-        whole = [answer == target for answer, target in pairs]
-        fractions = {"words": sum(right) / len(right), "whole": sum(whole) / len(whole)}
+        from end to end; possible: of the answers that are sentences of the world; own: of words
+        that LEFT fills rightly where it has read its own earlier guesses."""
+        answers, targets = self.say(some), [one.target for one in some]
+        right = [a == b for pair in zip(answers, targets, strict=True) for a, b in _aligned(*pair)]
+        whole = map(operator.eq, answers, targets)
+        fractions = {"words": mean(right), "whole": mean(whole)}
         if self.recipe.task == "continue":
             fractions["possible"] = sum(map(self.both.is_possible, answers)) / len(answers)
+        if self.recipe.kind == LEFT:
+            own = chain.from_iterable(_from_the_left(self.model, LEFT, some, self.both))
+            fractions["own"] = mean(a == b for a, b in zip(own, chain(*targets), strict=True))
         return fractions
 
 
@@ -302,16 +309,16 @@ def _at_once(
 def _from_the_left(
     model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
 ) -> list[list[int]]:
-    """The most probable word at the first [MASK], then at the next, which has read the first."""
+    """The most probable word at the first gap, then at the next, which has read the first."""
     answers = [[both.special.mask] * len(one.target) for one in some]
     for step in range(max(map(len, answers), default=0)):
         so_far = [Example(one.source, answer) for one, answer in zip(some, answers, strict=True)]
         batch = collate(kind, so_far, both, [range(step)] * len(some))
         predictions = model(**batch.inputs).logits.argmax(-1)
-        at = batch.targets["labels"] != IGNORED  # the first of them is the next word's
+        at = batch.targets["labels"] != IGNORED  # of encoders, only where a word is still missing
         for row, answer in enumerate(answers):
             if step < len(answer):
-                answer[step] = int(predictions[row, at[row].int().argmax()])
+                answer[step] = int(predictions[row, at[row]][step - len(answer)])
     return answers
 
 
@@ -375,3 +382,14 @@ def recipes(usual: KindRecipe | None = None) -> dict[str, KindRecipe]:
     usual = usual or KindRecipe()
     cells = [*product(KINDS, TASKS), (LEFT, TASKS[0]), (STEPWISE, TASKS[1]), (SHOWN, TASKS[1])]
     return {f"{kind}: {task}": replace(usual, kind=kind, task=task) for kind, task in cells}
+
+
+def counted_gaps(both: TwoLanguages) -> float:
+    """Fraction of the held-out gaps that the words on both sides, counted, fill rightly."""
+    counts, right = NeighbourCounts(sentence_pairs(both)), list[bool]()
+    for source, target in heldout_examples(both, TASKS[0]):
+        words = iter(target)
+        text = [next(words) if word == both.special.mask else word for word in source]
+        triples = zip([EDGE, *text], text, [*text[1:], EDGE], source, strict=False)
+        right += [counts.predict(a, b) == w for a, w, b, s in triples if s == both.special.mask]
+    return mean(right)

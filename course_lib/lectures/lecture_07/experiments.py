@@ -21,11 +21,7 @@ from course_lib.checkpoints import load, save
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.files import cache_dir, data_path, data_root, sha256_of, write_manifest
-from course_lib.heads import (
-    BertForClassification,
-    BertForMaskedLM,
-    ClassifierOutput,
-)
+from course_lib.heads import BertForClassification, BertForMaskedLM, ClassifierOutput
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss
@@ -40,12 +36,13 @@ from course_lib.teaching.experiments import (
     results_of,
 )
 from course_lib.teaching.replaced_tokens import area_under_curve as area_under_curve  # page 07
+from course_lib.teaching.replaced_tokens import counted_areas, replaced_token_scores
 from course_lib.teaching.replaced_tokens import discriminator_logits as discriminator_logits
-from course_lib.teaching.replaced_tokens import replaced_token_scores
 from course_lib.teaching.results import kept, last_losses, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
 from course_lib.teaching.shipped import CHECKPOINTS, NETWORKS
 from course_lib.teaching.shipped import micro_electra as micro_electra  # page 07, too
+from course_lib.text.counts import NeighbourCounts
 from course_lib.text.tasks import LabelledSequences, LabelledWords, swapped_words
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import (
@@ -151,6 +148,15 @@ def heldout_batches(material: Stories, count: int) -> list[Batch]:
         material.heldout, material.world.special, batch_size=50, seed=1, mix=PAPER_MIX
     )
     return [batches(step) for step in range(count)]
+
+
+def counted(model: Electra, material: Stories) -> tuple[float, float]:
+    """The ROC-AUC that counting reaches against a model's generator: by a word alone, and by its
+    neighbours."""
+    batches, world = heldout_batches(material, 18), material.world
+    torch.manual_seed(0)  # of what the generator samples
+    counts = NeighbourCounts(world.documents(material.stories))
+    return counted_areas(model, batches[6:], batches[:6], counts, world.special)
 
 
 train_ablation_step = Trainer(
@@ -294,7 +300,12 @@ ABLATION = replace(
     measure=reached_and_tuned, label="07-rate-{stone}-{learning_rate}",
     more={
         "flops_a_step": partial(costs_of, EQUAL_STEPS), "untrained": random_at_best,
-        "tuned_steps": TUNED_STEPS,
+        "tuned_steps": TUNED_STEPS, 
+        "counted": lambda material: {
+            rate: counted(train_ablation_step(of, material)[0], material)
+            for rate in RATES
+            for of in [replace(FULL, learning_rate=rate)]
+        },
     },
 )  # fmt: skip
 

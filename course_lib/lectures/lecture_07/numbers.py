@@ -21,15 +21,7 @@ from course_lib.train.watch import ALIKE
 
 from .ablation_steps import ABLATION_STEPS
 from .exercises.steps import published_step, training_step
-from .experiments import (
-    FULL,
-    GENERATOR_SEEDS,
-    LONG,
-    PAST_SEEDS,
-    RATES,
-    SEEDS,
-    micro_electra,
-)
+from .experiments import FULL, GENERATOR_SEEDS, LONG, PAST_SEEDS, RATES, SEEDS, micro_electra
 from .views.corruptor import Corruption, corrupt_and_detect
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -165,6 +157,12 @@ def at_rate(step: str, rate: float, measure: str = "kinds") -> list[float]:
 def collapsed(step: str, rate: float) -> int:
     """How many seeds' last vectors are alike whatever the text (ALIKE)."""
     return sum(alike >= ALIKE for alike in at_rate(step, rate, "likeness"))
+
+
+def counted_at(rate: float, by_neighbours: int) -> str:
+    """The ROC-AUC that counting reaches against ELECTRA's generator: by the word alone (0), or by
+    its neighbours (1)."""
+    return f"{_steps()['counted'][str(rate)][by_neighbours]:.0%}"
 
 
 def best_rate(step: str, measure: str = "kinds") -> float:

@@ -144,7 +144,24 @@ PICTURES = {
         )
         for model in (VIT, CNN)
     },
+    **{
+        f"{model}, {size or 'all'}, twice the steps": replace(
+            MAIN, model=model, labelled=size, steps=2 * MAIN.steps
+        )
+        for model in (VIT, CNN) for size in (200, 0)
+    },
+    "ViT shifted, all, eight times the steps": replace(MAIN, shift=1, steps=8 * MAIN.steps),
+    "ViT shifted, all, twice as wide": replace(
+        MAIN, shift=1, steps=2 * MAIN.steps, hidden_size=64, num_heads=4
+    ),
 }  # fmt: skip
+OTHER_RATES = (5e-4, 1e-3, 4e-3, 8e-3)
+PICTURES |= {
+    f"{model}{size}, rate {rate:g}": replace(PICTURES[f"{model}{size}"], learning_rate=rate)
+    for model in (VIT, CNN)
+    for size in (", 50", ", 200", ", all", " shifted, all")
+    for rate in OTHER_RATES
+}
 PRETRAINED = replace(MAIN, start="masked patches", start_steps=1_000)
 MASKED = {
     **{f"random, {n}": replace(MAIN, labelled=n) for n in FEW},

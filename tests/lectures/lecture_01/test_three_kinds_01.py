@@ -203,6 +203,22 @@ def test_scores_by_hand(monkeypatch):
     }  # fmt: skip
 
 
+def test_a_decoder_that_reads_its_own_guesses_says_each_as_if_alone():
+    """Against a plain loop: before a gap stand the true words and, in earlier gaps, its guesses."""
+    trained = untrained(LEFT, seed=1)
+    some, right = heldout_examples(BOTH, "fill gaps")[:3], list[bool]()
+    for source, target in some:
+        ids = [CLS, *source, SEP]
+        for true in target:
+            at = ids.index(MASK)
+            row = torch.tensor([ids[:at]])
+            with torch.no_grad():
+                ids[at] = int(trained.model(row, torch.ones_like(row)).logits[0, -1].argmax())
+            right.append(ids[at] == true)
+    target[0], right[-GAPS] = ids[1 + source.index(MASK)], True  # one that the model does guess
+    assert trained.measure(some)["own"] == pytest.approx(sum(right) / len(right))
+
+
 def test_a_few_steps_lower_the_loss():
     for name in (
         "encoder-decoder: continue",

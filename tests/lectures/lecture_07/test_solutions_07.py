@@ -18,11 +18,7 @@ from course_lib.lectures.lecture_07.exercises import (
     steps,
     weighing,
 )
-from course_lib.objectives.replaced_tokens import (
-    electra_loss,
-    replaced_labels,
-    replaced_token_loss,
-)
+from course_lib.objectives.replaced_tokens import electra_loss, replaced_labels, replaced_token_loss
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.machinery import check_answer
 from course_lib.teaching.exercises.outputs import alike

@@ -12,13 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from course_lib.teaching.page import Html, Live, card, note, paragraphs
-from course_lib.teaching.playgrounds import (
-    check_words,
-    one_row,
-    playground,
-    slider,
-    text_field,
-)
+from course_lib.teaching.playgrounds import check_words, one_row, playground, slider, text_field
 from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, boxes_legend, tokens_row
 
 if TYPE_CHECKING:

@@ -17,13 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, encoder_flops
-from course_lib.encoder import (
-    Encoder,
-    SelfAttention,
-    Stack,
-    check_mask,
-    to_autocast_dtype,
-)
+from course_lib.encoder import Encoder, SelfAttention, Stack, check_mask, to_autocast_dtype
 from course_lib.family.albert import SharedStack
 from course_lib.heads import label_names, segments_for
 from course_lib.kernels.early_exit import (

@@ -14,14 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import (
-    Block,
-    Embeddings,
-    Encoder,
-    SelfAttention,
-    check_mask,
-    initialise,
-)
+from course_lib.encoder import Block, Embeddings, Encoder, SelfAttention, check_mask, initialise
 from course_lib.kernels.attention import causal_mask
 
 

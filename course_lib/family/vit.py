@@ -19,14 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
-from course_lib.encoder import (
-    Encoder,
-    EncoderOutput,
-    Pooler,
-    Stack,
-    initialise,
-    to_autocast_dtype,
-)
+from course_lib.encoder import Encoder, EncoderOutput, Pooler, Stack, initialise, to_autocast_dtype
 from course_lib.family.gpt import PreNormBlock
 from course_lib.heads import ClassifierOutput, label_names
 from course_lib.images import check_patches, cut_patches, join_patches

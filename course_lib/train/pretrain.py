@@ -39,10 +39,7 @@ from course_lib.checkpoints import load_pretrained
 from course_lib.checkpoints.families import Family
 from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import count_parameters
-from course_lib.family.deberta import (
-    DebertaConfig,
-    deberta_masked_lm,
-)
+from course_lib.family.deberta import DebertaConfig, deberta_masked_lm
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.files import json_object, lock_file, no_file, write_atomic

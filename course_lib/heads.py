@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -318,6 +319,7 @@ class BertForClassification(EncoderWithHead):
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
         initialise(self.classifier, encoder.config.initializer_range)
+        self.kept = meaning_of(self.names)
 
     def forward(
         self,
@@ -391,6 +393,12 @@ class BertForQuestionAnswering(EncoderWithHead):
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         start, end = self.span(self.transform(out.last_hidden_state)).unbind(-1)  # twice (B, T)
         return SpanOutput(start, end, *out.optional)
+
+
+def meaning_of(names: Sequence[str]) -> dict[str, Any]:
+    """What a new head's logits mean, as transformers' configurations say it; a checkpoint's may say
+    something else, or nothing."""
+    return {"problem_type": "single_label_classification" if len(names) > 1 else "regression"}
 
 
 def transform_for(config: BertConfig) -> nn.Module:

@@ -169,15 +169,15 @@ def _their_head(model: Model, family: Family) -> dict[str, Any]:
     if isinstance(model, Labelled):
         theirs["id2label"] = dict(enumerate(model.names))
         theirs["label2id"] = {name: number for number, name in enumerate(model.names)}
-    if isinstance(model, BertForClassification):  # else a pipeline puts a sigmoid on a number
-        kind = "single_label_classification" if len(model.names) > 1 else "regression"
-        theirs["problem_type"] = kind
+        theirs |= getattr(model, "kept", {})
     if name := family.dropouts.get(type(model)):
         theirs[name] = model.dropout.p if isinstance(model, Labelled) else 0.0
     return theirs
 
 
 MOST_LABELS = 1_000_000
+KEPT = ("problem_type", "sentence_transformers")  # what the logits mean: read, and written back
+PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
 
 
 def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> dict[str, Any]:
@@ -201,7 +201,10 @@ def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> di
     setting = family.dropouts.get(kind, "")
     if (dropout := theirs.get(setting)) is not None:
         check_number(setting, dropout, below=1)
-    return {"names": [*map(str, numbered)] or number, "dropout": dropout}
+    kept = {name: theirs[name] for name in KEPT if theirs.get(name) is not None}
+    if (problem := kept.get("problem_type")) not in (None, *PROBLEMS):
+        raise ValueError(f"problem_type={problem!r} was given; expected {' or '.join(PROBLEMS)}.")
+    return {"names": [*map(str, numbered)] or number, "dropout": dropout, "kept": kept}
 
 
 def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
@@ -362,12 +365,13 @@ def hollow(
     names: int | Sequence[str] = (),
     dropout: float | None = None,
     plain: bool = False,
+    kept: Mapping[str, Any] | None = None,
 ) -> Model:
     """A model of this kind that has shapes but no memory yet.
 
     pooler: whether it has one, or its name in POOLERS; visits: of a DeBERTa's decoder; names,
-    dropout: of a head with classes; plain: whether a tagger or answer finder has BERT's head in
-    place of the member's own."""
+    dropout, kept: of a head with classes; plain: whether a tagger or answer finder has BERT's head
+    in place of the member's own."""
     with torch.device("meta"), _NothingDrawn():
         encoder = family.encoder(config, bool(pooler))
         if isinstance(pooler, str):
@@ -379,6 +383,8 @@ def hollow(
         if issubclass(kind, Labelled):
             model = kind(encoder, names, **of_kind)  # type: ignore
             model.dropout.p = model.dropout.p if dropout is None else dropout
+            if kept is not None and (kept or isinstance(model, BertForClassification)):
+                model.kept = dict(kept)
             return model
         return encoder if issubclass(kind, Encoder) else kind(encoder, **of_kind)  # type: ignore
 

@@ -732,8 +732,11 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
     if (head := theirs["classifier_activation"]) != theirs["hidden_activation"]:
         raise ValueError(f"classifier_activation={head!r} was given; expected hidden_activation's.")
     ropes, layers = theirs.get("rope_parameters") or {}, theirs["num_hidden_layers"]
+    scaling = {"rope_type": "default", **(theirs.get("rope_scaling") or {})}  # wins there
     for kind, name in _ROPES.items():
-        theirs[name] = _rope_base(ropes.get(kind) or {}, theirs[name])
+        theirs[name] = _rope_base(scaling, _rope_base(ropes.get(kind) or {}, theirs[name]))
+    if (radius := theirs.get("sliding_window")) is not None:
+        theirs["local_attention"] = 2 * radius
     every = theirs["global_attn_every_n_layers"]
     if types := theirs.get("layer_types"):
         if len(types) != layers:
@@ -835,7 +838,7 @@ def _read_eurobert(theirs: dict[str, Any]) -> dict[str, Any]:
             f"head_dim={size!r} was given for {heads} heads; expected their sizes to add up to "
             f"hidden_size, {hidden}."
         )
-    rope = theirs.get("rope_parameters") or theirs.get("rope_scaling") or {}
+    rope = theirs.get("rope_scaling") or theirs.get("rope_parameters") or {}
     pooling = theirs["classifier_pooling"]
     return {
         **theirs,

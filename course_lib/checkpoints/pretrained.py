@@ -38,7 +38,7 @@ from course_lib.heads import (
     BertForTokenClassification,
 )
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import SPECIAL_MAP, WHOLE, model_kind
+from course_lib.text.tokenizer_files import TOKENIZER_FILES, VOCABULARIES, WHOLE, model_kind
 from course_lib.text.wordpiece import WordPiece
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
@@ -54,6 +54,7 @@ from .families import (
     their_name,
 )
 from .reading import (
+    ADAPTER,
     CONFIG,
     WEIGHTS,
     CheckpointError,
@@ -125,8 +126,6 @@ CONVERT = (
     "load the weights with transformers where you trust them, and write them as one file: "
     'save_pretrained(folder, max_shard_size="100GB")'
 )
-VOCABULARIES = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
-TOKENIZER_FILES = (*VOCABULARIES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
 
 
 @dataclass(frozen=True)
@@ -319,6 +318,13 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     """Read config.json, model.safetensors and the vocabulary of one folder (or a file of ours)."""
     if path.is_file():
         return _wrap(load(path, sha256), (None, f"{path} is a file of weights alone"), place, path)
+    if (path / ADAPTER).is_file():
+        base = read_json(path / ADAPTER).get("base_model_name_or_path")
+        raise CheckpointError(
+            f"{path} holds a PEFT adapter of {base!r}, which is not applied here; expected a whole "
+            "model. Merge the two: PeftModel.from_pretrained(base, folder).merge_and_unload()"
+            ".save_pretrained(another folder), and save the tokenizer there, too."
+        )
     weights, config_file = path / WEIGHTS, path / CONFIG
     if not weights.is_file():
         if (path / SHARDS).is_file():

@@ -15,6 +15,7 @@ from torch import Tensor
 from course_lib.files import as_path, json_object, nearby, no_file, sha256_of
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
+ADAPTER = "adapter_config.json"  # of PEFT
 State = dict[str, Tensor]
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 

@@ -19,11 +19,11 @@ from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.mobilebert import MobileBertConfig
 from course_lib.files import as_path, json_object, one_error, write_atomic
-from course_lib.heads import BertForMaskedLM
+from course_lib.heads import BertForClassification, BertForMaskedLM, meaning_of
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.features import check_tokenizer
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import NAMES, WHOLE
+from course_lib.text.tokenizer_files import NAMES, TOKENIZER_FILES, WHOLE
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import SETTINGS, WordPiece, fast_wordpiece
 
@@ -40,6 +40,7 @@ from .families import (
     stored_name,
 )
 from .reading import (
+    ADAPTER,
     CONFIG,
     WEIGHTS,
     CheckpointError,
@@ -74,6 +75,9 @@ def save(model: nn.Module, path: str | Path) -> str:
         more["pooler"] = kind
     if isinstance(ours, Labelled):
         more.update(names=ours.names, dropout=ours.dropout.p)
+        usual = meaning_of(ours.names) if isinstance(ours, BertForClassification) else {}
+        if (kept := getattr(ours, "kept", {})) != usual:
+            more["kept"] = kept
     return write_own(model, path, about, **more)
 
 
@@ -129,12 +133,13 @@ def save_folder(
     in float32 whatever the weights' format (float64 stays), so that it can be trained further.
 
     half: weights in float16, half the size and about three significant digits. The file of weights
-    is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not have,
-    it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files that
-    stand there from before. Raises CheckpointError for a model that transformers does not have, for
-    weights that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more
-    tokens than the model has rows, or whose [PAD] is not the model's; TypeError for what is no
-    tokenizer or path. Then nothing is written."""
+    is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not
+    have, it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files
+    that stand there from before, and without a tokenizer of an old one's. Raises
+    CheckpointError for a model that transformers does not have, for weights that are not finite
+    numbers (in float16: up to 65,504), and for a tokenizer with more tokens than the model has
+    rows, or whose [PAD] is not the model's, and for a folder with files of another tokenizer,
+    or a PEFT adapter; TypeError for what is no tokenizer or path. Then nothing is written."""
     import safetensors.torch
 
     folder = as_path(folder, " The model comes first: save_folder(model, folder, tokenizer).")
@@ -160,10 +165,23 @@ def save_folder(
     settings["dtype"] = "float64" if double else "float32"  # what readers compute and train in
     config = json.dumps(settings, indent=1, sort_keys=True) + "\n"
     files = {CONFIG: config, **(_vocabulary_files(tokenizer, model, family) if tokenizer else {})}
+    there = {file.name for file in folder.glob("*")} - set(files)
+    old = sorted(n for n in there if n in (*TOKENIZER_FILES, ADAPTER) or n.endswith(".model"))
+    if old and tokenizer is not None:
+        raise CheckpointError(
+            f"{folder} holds {', '.join(old)} from before, to be read beside the new files. Delete "
+            "them, or give another folder."
+        )
     for name, text in files.items():
         write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
+    if old:
+        warnings.warn(
+            f"{folder} holds {', '.join(old)} from before, which load_pretrained reads. Delete "
+            "them if they are not this model's.",
+            stacklevel=2,
+        )
     for other in sorted(folder.glob("*.onnx")):
         warnings.warn(
             f"{other} was there before and is of another model. Export again, or delete it.",
@@ -290,7 +308,9 @@ def _load(path: Path, sha256: str | None) -> Model:
     _check_head(about)
     weights = any("pooler." in name for name in state)
     pooler = about.get("pooler") or (has_pooler(kind, config, weights) and _old_pooler(config))
-    of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
+    of_head = {
+        name: about[name] for name in ("visits", "names", "dropout", "kept") if name in about
+    }
     plain = not any(name.startswith("transform.") for name in state)
     model = hollow(kind, config, family, pooler, plain=plain, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -304,6 +324,8 @@ def _check_head(about: Mapping[str, Any]) -> None:
     names = about.get("names", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"names={names!r:.60} was given; expected a list of texts.")
+    if not isinstance(kept := about.get("kept", {}), dict):
+        raise ValueError(f"kept={kept!r:.60} was given; expected an object.")
     check_number("dropout", about.get("dropout") or 0, below=1)
     check_size("visits", about.get("visits", 2), most=100)
     check_choice("pooler", about.get("pooler", "tanh"), POOLERS)

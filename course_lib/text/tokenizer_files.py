@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 WHOLE, CONFIG = "tokenizer.json", "tokenizer_config.json"
 SPECIAL_MAP, MODEL_CONFIG = "special_tokens_map.json", "config.json"
+VOCABULARIES = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
+TOKENIZER_FILES = (*VOCABULARIES, CONFIG, SPECIAL_MAP, "added_tokens.json")
 NAMES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 GENERIC = (
     "PreTrainedTokenizerFast|TokenizersBackend"  # transformers' classes for any tokenizer.json

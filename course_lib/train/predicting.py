@@ -77,7 +77,8 @@ def predict(
     tokenizer: Tokenizer | None = None,
     length: int | None = None,
 ) -> list[Prediction]:
-    """The class of each text, or of each pair of a text and a second one.
+    """The class of each text, or of each pair of a text and a second one. Of a checkpoint in whose
+    problem_type a text has several labels, each label's probability is for itself (a sigmoid).
 
     model: a fine-tuned classifier, as `finetune` returns it, with its tokenizer, or as
     `load_pretrained` reads it, with its own. length: how many tokens a text may have, up to 512 if
@@ -85,7 +86,9 @@ def predict(
     Raises TypeError for another model and for what are not several texts; ValueError without a
     tokenizer, for no texts and for a text without a token."""
     classifier, tokenizer = _ready(model, BertForClassification, tokenizer, "text_sequences")
-    if len(classifier.names) < 2:
+    problem = classifier.kept.get("problem_type")
+    several = problem == "multi_label_classification"
+    if problem == "regression" or (len(classifier.names) < 2 and not several):
         raise ValueError(
             "a model of a number instead of classes was given; expected at least two classes. "
             "predicted_values gives its numbers."
@@ -97,7 +100,8 @@ def predict(
     task = LabelledSequences(sequences, unknown, classifier.names, cut)
     (logits,) = outputs_on(classifier, task, ["logits"])
     result = []
-    for row in logits.double().softmax(-1).tolist():
+    logits = logits.double()
+    for row in (logits.sigmoid() if several else logits.softmax(-1)).tolist():
         by_name = dict(zip(classifier.names, row, strict=True))
         best = max(by_name, key=by_name.__getitem__)
         result.append(Prediction(best, by_name[best], by_name))

@@ -252,6 +252,11 @@ def test_released_configurations():
     found = our_config(A_LAYER, FAMILIES["ultrabert"], "config.json")
     sizes = {**SMALL, "num_layers": 6, "num_key_value_heads": 2, "max_positions": 32_768}
     assert found == UltraBertConfig(**sizes)
+    scaling = {"rope_parameters": {"rope_type": "default", "rope_theta": 9.0}, "rope_scaling": {}}
+    assert our_config({**RELEASED, **scaling}, FAMILIES["eurobert"], "here").global_base == 9.0
+    scaling["rope_scaling"] = {"rope_type": "linear", "factor": 2.0}  # which wins
+    with pytest.raises(CheckpointError, match="rope_type='linear' was given; expected 'default'"):
+        our_config({**RELEASED, **scaling}, FAMILIES["eurobert"], "here")
     needs("ultrabert")
     theirs = transformers.UltrabertConfig(**{k: v for k, v in A_LAYER.items() if k != "model_type"})
     assert our_config(theirs.to_dict(), FAMILIES["ultrabert"], "here") == found

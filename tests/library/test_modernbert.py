@@ -333,6 +333,7 @@ def test_a_released_configuration_is_the_published_size():
         ({"mlp_bias": True}, "'mlp_bias': True.* were given; expected all of them true, or none"),
         ({"classifier_activation": "relu"}, "classifier_activation='relu' was given; expected hid"),
         ({"rope_parameters": {"full_attention": ROPE}}, "rope_type='yarn' was given; expected 'de"),
+        ({"rope_scaling": {"rope_type": "linear"}}, "rope_type='linear' was given; expected 'def"),
         ({"layer_types": ["sliding_attention"] * 28}, "expected every n-th layer to be global"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings=False; only True means the same"),
         ({"decoder_bias": False}, "decoder_bias=False; only True means the same"),
@@ -342,6 +343,21 @@ def test_a_released_configuration_is_the_published_size():
 def test_what_ours_has_not_is_refused(changes: dict[str, Any], says: str):
     with pytest.raises(CheckpointError, match=says):
         our_config({**RELEASED, **changes}, FAMILIES["modernbert"], "config.json")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rope_scaling": {"rope_theta": 50.0}},
+        {"rope_scaling": {"type": "linear", "factor": 4.0}},  # the old word, which theirs ignores
+        {"sliding_window": 8},
+    ],
+)
+def test_settings_of_other_versions_mean_what_they_mean_in_transformers(changes: dict[str, Any]):
+    kind, family = pytest.importorskip("transformers").ModernBertConfig, FAMILIES["modernbert"]
+    settings = {k: v for k, v in {**RELEASED, **changes}.items() if k != "model_type"}
+    theirs = our_config(kind(**settings).to_dict(), family, "there")
+    assert our_config({**RELEASED, **changes}, family, "here") == theirs
 
 
 @pytest.mark.parametrize("name", [n for n in AS_BERT if n not in (

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_lib.checkpoints import Pretrained
+from course_lib.checkpoints import (
+    CheckpointError,
+    Pretrained,
+    load,
+    load_pretrained,
+    save,
+    save_folder,
+)
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import (
@@ -299,3 +306,59 @@ def test_the_line_of_progress(capsys):
     assert re.search(r"2 steps, 2.0 epochs: loss [\d.]+ at first, [\d.]+ at last; .* 0.001", out)
     finetune(encoder(), sequences, steps=2, batch_size=1)  # no terminal
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("classes", "problem", "function"),
+    [
+        (("toxic", "insult"), "multi_label_classification", torch.sigmoid),
+        (("toxic",), "multi_label_classification", torch.sigmoid),
+        (("good", "bad"), "single_label_classification", lambda x: x.softmax(-1)),
+        (("good", "bad"), None, lambda x: x.softmax(-1)),
+    ],
+)
+def test_a_checkpoint_says_what_its_logits_mean(tmp_path: Path, classes, problem, function):
+    """And what is saved says the same, in transformers' format and in ours."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=32, id2label=dict(enumerate(classes)),
+        problem_type=problem, sentence_transformers={"activation_fn": "torch.nn.Identity"},
+    )  # fmt: skip
+    torch.manual_seed(0)
+    theirs = transformers.BertForSequenceClassification(config).eval()
+    theirs.save_pretrained(tmp_path / "theirs")
+    found = load_pretrained(tmp_path / "theirs")
+    ids = torch.tensor([[WORDS.special.cls, *WORDS.encode("ann lives in rome"), WORDS.special.sep]])
+    expected = function(theirs(ids).logits[0].double()).tolist()
+    save_folder(found.model, tmp_path / "again", WORDS)
+    save(found.model, tmp_path / "own")
+    for model in (found.model, load_pretrained(tmp_path / "again").model, load(tmp_path / "own")):
+        (prediction,) = predict(model, ["ann lives in rome"], tokenizer=WORDS)
+        assert [*prediction.probabilities.values()] == pytest.approx(expected, abs=1e-6)
+    read = transformers.AutoConfig.from_pretrained(tmp_path / "again")
+    assert read.problem_type == problem
+    assert read.sentence_transformers == {"activation_fn": "torch.nn.Identity"}
+
+
+@pytest.mark.parametrize(("count", "problem"), [(1, None), (1, "regression"), (2, "regression")])
+def test_a_checkpoint_of_numbers_has_no_classes(tmp_path: Path, count, problem):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=32, num_labels=count, problem_type=problem,
+    )  # fmt: skip
+    transformers.BertForSequenceClassification(config).save_pretrained(tmp_path / "theirs")
+    model = load_pretrained(tmp_path / "theirs").model
+    save_folder(model, tmp_path / "again", WORDS)
+    assert transformers.AutoConfig.from_pretrained(tmp_path / "again").problem_type == problem
+    with pytest.raises(ValueError, match="a model of a number instead of classes was given"):
+        predict(model, ["ann"], tokenizer=WORDS)
+
+
+def test_a_problem_that_transformers_does_not_have_is_refused(tmp_path: Path):
+    save_folder(BertForClassification(encoder(), ["good", "bad"]), tmp_path, WORDS)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace("single_label_cl", "three_label_cl"))
+    with pytest.raises(CheckpointError, match="problem_type='three_label_classification' was giv"):
+        load_pretrained(tmp_path)

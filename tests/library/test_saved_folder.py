@@ -409,3 +409,30 @@ def test_what_was_meant_by_a_folder_that_is_not_there(tmp_path, monkeypatch):
         CheckpointError, match=r"config.json lacks model_type; expected one of bert"
     ):
         load_pretrained("my-model")
+
+
+def test_files_of_another_tokenizer_are_not_left_beside_a_new_one(tmp_path: Path):
+    save_folder(masked(), tmp_path, PIECES)
+    save_folder(masked(), tmp_path, PIECES)  # its own files are written anew
+    kept = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.warns(UserWarning, match=r"tokenizer\.json, .*vocab\.txt from before, which load"):
+        save_folder(masked(), tmp_path, None)
+    for name in ("added_tokens.json", "special_tokens_map.json", "spiece.model", "merges.txt",
+                 "adapter_config.json"):  # fmt: skip
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+        with pytest.raises(CheckpointError, match=f"holds {name} from before"):
+            save_folder(masked(), tmp_path, PIECES)
+        (tmp_path / name).unlink()
+    assert kept.keys() == {file.name for file in tmp_path.iterdir()}
+    assert kept["tokenizer.json"] == (tmp_path / "tokenizer.json").read_bytes()
+
+
+def test_an_adapter_is_not_read_as_if_it_were_applied(tmp_path: Path):
+    save_folder(masked(), tmp_path, PIECES)
+    about = {"base_model_name_or_path": "some/base", "peft_type": "LORA"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(about), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"PEFT adapter of 'some/base'.*merge_and_unload"):
+        load_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()  # an adapter alone
+    with pytest.raises(CheckpointError, match=r"PEFT adapter of 'some/base'.*merge_and_unload"):
+        load_pretrained(tmp_path)

@@ -12,6 +12,8 @@ from course_lib.files import nearby
 
 HIDDEN, NOT_TXT, NO_FILE = "hidden", "not ending in .txt", "leading to no file"
 TWICE, EMPTY, BINARY = "leading to what is read anyway", "holding no text", "not text at all"
+MARKED = (".json", ".jsonl", ".ndjson", ".ipynb", ".csv", ".tsv", ".html", ".htm", ".xml")
+OPENING = r"[\s\[]*\{\s*\"|\s*<(\?xml|!doctype|html)\b"  # of JSON, XML or a page, whatever its name
 LeftOut = defaultdict[str, list[Path]]  # why -> which
 
 
@@ -22,7 +24,8 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     Text is UTF-8, or UTF-16 with its mark; an empty line parts paragraphs. Hidden files and folders
     (a name that begins with a dot: a notebook's checkpoints, what macOS lays beside a file) are
     left out, and so is a second way to a file that was read. Raises FileNotFoundError where there
-    is no such source, and ValueError where it has no file of text or one in another encoding."""
+    is no such source, and ValueError where it has no file of text, one in another encoding or one
+    of JSON, XML or a table."""
     if not source.exists():
         raise FileNotFoundError(
             f'source = "{source}" was given; expected "documentation", "world", or a file or '
@@ -104,6 +107,13 @@ def _paragraphs(path: Path, left: LeftOut) -> list[str]:
             f"{path} was given as text; its byte {error.start} is no {encoding}. Save the file "
             "again in UTF-8, or take it out of the folder."
         ) from error
+    if path.suffix.lower() in MARKED or re.match(OPENING, text, re.IGNORECASE):
+        raise ValueError(
+            f"{path} was given as text; it is JSON, a table or a page: its marks and names would "
+            "be learned, too. Write its text alone to a .txt, an empty line between paragraphs: "
+            '"\\n\\n".join(column), where read_csv and read_jsonl of course_lib.text.readers give '
+            "the column; a browser saves a page as text."
+        )
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     paragraphs = [line for p in re.split(r"\n\s*\n", text) if (line := " ".join(p.split()))]
     if not paragraphs:

@@ -40,7 +40,7 @@ def read_csv(path: str | Path, *columns: str) -> dict[str, list[str]]:
     a row of another length, a quote that nobody closes, a cell that is empty or NaN in a column
     that is read, and for no rows."""
     path = as_path(path)
-    rows = _csv_rows(path, columns)
+    rows = csv_rows(path, columns)
     _, header = next(rows, (1, []))
     names = _chosen(path, header, columns)
     read = {name: header.index(name) for name in names}
@@ -75,7 +75,7 @@ def read_jsonl(path: str | Path, *columns: str) -> dict[str, list[str]]:
     return _not_empty(path, result)
 
 
-def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of each row, that of the names first; empty lines are none."""
     first, _, rest = (text := _text(path)).partition("\n")
     if re.match(r"\s*(\{|\[\s*(\{|$))", first):

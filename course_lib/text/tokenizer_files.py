@@ -208,7 +208,8 @@ def refuse_beside(
     added: its tokens that are taken out of a text whole. expected: other settings, by the names
     that transformers gives them; of a tuple, each value will do. classes: a pattern of
     transformers' classes that cut as it does."""
-    expected = {**expected, **dict(zip(NAMES, read.special_tokens, strict=True))}
+    names = zip(NAMES, read.special_tokens, strict=True)
+    expected = {"split_special_tokens": False, **expected, **dict(names)}
     for name in (MODEL_CONFIG, SPECIAL_MAP, CONFIG):
         settings = {key: text_of(value) for key, value in read_object(path.with_name(name)).items()}
         unlike = [] if name == MODEL_CONFIG else settings_unlike(settings, expected)

@@ -8,6 +8,7 @@ is the library's business, too: lecture 10 trains some."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,7 @@ class Unigram(Vocabulary):
             made = cls(read, _special_beside(path))
             files.refuse_frame(read, path, made.special.cls, made.special.sep)
             added = read.get_added_tokens_decoder().values()
-            files.refuse_beside(made, path, (token.content for token in added), {})
+            files.refuse_beside(made, path, (t.content for t in added), _rebuilt(read, path))
             return made
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
@@ -128,6 +129,22 @@ def _special_beside(path: Path) -> dict[str, str]:
     )
     tokens = {name: files.text_of(beside.get(f"{name}_token")) for name in SPECIAL}
     return {name: token for name, token in tokens.items() if token is not None}
+
+
+def _rebuilt(read: Tokenizer, path: Path) -> dict[str, bool]:
+    """The settings by which transformers' class makes the two parts before the model anew, each as
+    this file has it."""
+    beside = [files.read_object(path.with_name(n)) for n in (files.CONFIG, files.MODEL_CONFIG)]
+    kinds = [one.get(key) for key in ("tokenizer_class", "model_type") for one in beside]
+    kind = str(next(filter(None, kinds), None))
+    parts = [part.__getstate__() if part else b"" for part in (read.normalizer, read.pre_tokenizer)]
+    settings = {  # as the file has it, and the classes that ignore it
+        "add_prefix_space": (b'"always"' in parts[1], files.GENERIC),
+        "do_lower_case": (b'"Lowercase"' in parts[0], f"{files.GENERIC}|xlm"),
+        "keep_accents": (b'"StripAccents"' not in parts[0], f"{files.GENERIC}|xlm|deberta"),
+        "split_by_punct": (b'"Punctuation"' in parts[1], f"{files.GENERIC}|xlm|albert"),
+    }
+    return {name: value for name, (value, by) in settings.items() if not re.match(by, kind, re.I)}
 
 
 def _without_special(content: dict[str, Any], special: set[int]) -> Tokenizer:

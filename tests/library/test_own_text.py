@@ -242,6 +242,29 @@ def test_text_in_another_encoding_is_refused(content: bytes, tmp_path: Path):
         read_folder(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((f"b.{kind}", TEXT) for kind in ("json", "jsonl", "csv", "TSV", "html", "xml")),
+        *(("b.txt", content) for content in (
+            b'{"text": "a"}\n\n{"text": "b"}', b'\xef\xbb\xbf[\n {\n "text": "a"}]', b"<?xml?> a",
+            b"<!DOCTYPE html>\n<html>",
+        )),
+    ],
+)  # fmt: skip
+def test_what_holds_more_than_text_is_refused(name: str, content: bytes, tmp_path: Path):
+    """Its marks and the names of its columns would be learned."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name} was given as text; .*read_jsonl of"):
+        read_folder(tmp_path / name)
+
+
+@pytest.mark.parametrize("start", [b"{a} ", b"[1] ", b"< 5 ", b'"{" '])
+def test_text_may_begin_with_a_bracket(start: bytes, tmp_path: Path):
+    (tmp_path / "b.md").write_bytes(start + TEXT)
+    assert read_folder(tmp_path / "b.md")[0] == [[(start + TEXT[:14]).decode(), READ[1]]]
+
+
 def link(path: Path, target: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -379,6 +379,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"tokenizer_config": {"clean_text": False}}, "clean_text = False"),
     ({"tokenizer_config": {"do_basic_tokenize": False}}, "do_basic_tokenize = False"),
     ({"tokenizer_config": {"never_split": ["DNA"]}}, "never_split"),
+    ({"tokenizer_config": {"split_special_tokens": True}}, "split_special_tokens = True"),
     ({"tokenizer_config": {"max_input_chars_per_word": 5}}, "max_input_chars_per_word = 5"),
     ({"tokenizer_config": {"wordpieces_prefix": "@@"}}, "wordpieces_prefix"),
     ({"tokenizer_config": {"word_tokenizer_type": "mecab"}}, "word_tokenizer_type = 'mecab'"),
@@ -401,6 +402,7 @@ AGREEMENTS: list[dict[str, Any]] = [
     {"tokenizer_class": "BertTokenizerFast", "mask_token": MASK_AS, "unk_token": "[UNK]"},
     {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": None},
     {"added_tokens_decoder": {"4": MASK_AS}, "additional_special_tokens": []},
+    {"split_special_tokens": False},
 ]
 
 
@@ -426,6 +428,7 @@ def test_files_that_agree_with_a_tokenizer_json(tmp_path: Path, config: dict[str
     ("config", "says"),
     [
         ({"add_prefix_space": True}, "add_prefix_space = True"),
+        ({"split_special_tokens": True}, "split_special_tokens = True"),
         ({"tokenizer_class": "PhobertTokenizer"}, "PhobertTokenizer"),
         ({"cls_token": "[CLS]"}, r"cls_token = '\[CLS\]'"),
         ({"added_tokens_decoder": {"320": E1}}, r"token '\[E1\]'"),
@@ -459,6 +462,7 @@ def test_files_beside_a_byte_level_bpe(tmp_path: Path, config: Any, says: str, w
          "special_tokens_map.json sets cls_token = '<s>'"),
         ({"tokenizer_config": {"unk_token": "<pad>"}}, "unk_id = 3; expected the id of <pad>, 1"),
         ({"added_tokens": {"[E1]": 7}}, r"token '\[E1\]' with the id 7"),
+        ({"tokenizer_config": {"split_special_tokens": True}}, "split_special_tokens = True"),
         ({"tokenizer_config": {"cls_token": "<s>", "mask_token": {"content": "<mask>"}}}, ""),
     ],
 )  # fmt: skip

@@ -88,6 +88,71 @@ def test_a_released_folder_comes_with_its_vocabulary(theirs, ours, tmp_path):
     assert found.tokenizer.encode(TEXTS[0]) == ours.encode(TEXTS[0])
 
 
+CLASSES = {"Albert": ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
+           "XLMRoberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+           "DebertaV2": ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]}  # fmt: skip
+MASKED = "the[MASK]mill<mask>mill"
+TYPES = {"Albert": "albert", "XLMRoberta": "xlm-roberta", "DebertaV2": "deberta-v2"}
+READ_BY = {"do_lower_case": "Albert DebertaV2", "keep_accents": "Albert",
+           "split_by_punct": "DebertaV2", "add_prefix_space": " ".join(CLASSES)}  # fmt: skip
+SETTINGS = [(name, value) for name in READ_BY for value in (True, False)]
+PUBLISHED = [
+    {"model_max_length": 512, "do_lower_case": None},
+    {"do_lower_case": False, "vocab_type": "spm", "split_by_punct": False, "sp_model_kwargs": {}},
+    {"do_lower_case": True, "keep_accents": False, "remove_space": True},
+    {"do_lower_case": True, "add_prefix_space": False, "tokenizer_class": "TokenizersBackend"},
+]
+
+
+def saved(name, folder, **settings):
+    """A folder as a class of transformers writes it; its tokenizer_config.json."""
+    pieces = [*PIECES, "T", "M", "U", "u", "K"]
+    scored = [(piece, -2.0 - 0.1 * n) for n, piece in enumerate(pieces)]
+    vocab = [*((token, 0.0) for token in CLASSES[name]), *scored]
+    getattr(transformers, f"{name}Tokenizer")(vocab=vocab, **settings).save_pretrained(folder)
+    return folder / "tokenizer_config.json"
+
+
+def ids_of_transformers(folder):
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    return [theirs(text, add_special_tokens=False)["input_ids"] for text in (*TEXTS, MASKED)]
+
+
+def ids_of_ours(folder):
+    ours = Unigram.from_file(folder)
+    return [ours.encode(text, parse_special=True) for text in (*TEXTS, MASKED)]
+
+
+@pytest.mark.parametrize(("setting", "value"), SETTINGS)
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_setting_beside_is_that_of_the_file_or_refused(name, setting, value, tmp_path):
+    """As AutoTokenizer judges: which class reads the setting, and whether it changes the file."""
+    path = saved(name, tmp_path / "theirs", **{setting: value})
+    assert ids_of_ours(path.parent) == ids_of_transformers(path.parent)
+    path = saved(name, tmp_path / "changed")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    before = ids_of_transformers(path.parent)
+    path.write_text(json.dumps(config | {setting: value}), encoding="utf-8")
+    after = ids_of_transformers(path.parent)
+    if name in READ_BY[setting] and config[setting] != value:
+        assert after != before
+        with pytest.raises(ValueError, match=f"tokenizer_config.json sets {setting} = {value}"):
+            Unigram.from_file(path.parent)
+    else:
+        assert ids_of_ours(path.parent) == after == before
+
+
+@pytest.mark.parametrize("config", PUBLISHED, ids=str)
+def test_what_released_folders_say_is_read(config, tmp_path):
+    """Their configurations beside a tokenizer.json: of XLM-R, DeBERTa-v3, ALBERT, and a generic."""
+    name = ["XLMRoberta", "DebertaV2", "Albert", "Albert"][PUBLISHED.index(config)]
+    path = saved(name, tmp_path)
+    expected = ids_of_transformers(tmp_path)
+    path.write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": TYPES[name]}))
+    assert ids_of_ours(tmp_path) == ids_of_transformers(tmp_path) == expected
+
+
 PIECE_NAMES = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
 
 

@@ -325,6 +325,12 @@ def test_a_zip_file_of_nothing_or_cut_off_is_refused(tmp_path: Path) -> None:
         ("Identifier,Full name,Grade\nParticipant 11,Anna Meier,-\nParticipant 3,Max,-\n", {"Max"}),
         ("First name,Last name\nAnna,Meier\nBo,Li\n", set()),
         ("Identifier,Full name\nParticipant 12,Anna Meier\n", {"Anna Meier"}),
+        ("Identifier;Full name;Email\nParticipant 11;Anna Meier;a@x\n;Max;\n", {"Max"}),
+        ("Identifier\tFull name\nParticipant 11\tAnna Meier\n\n", set()),
+        ("sep=;\nname;email\nAnna Meier;a@x\nBo Li;b@x\n", set()),
+        ("NAME\nAnna Meier\nBo Li\nMax\n", {"Max"}),
+        ("Name,Full name\nx,Anna Meier\ny,Bo Li\n", set()),
+        ("Meier;Anna\nLi;Bo\n", set()),
     ],
 )
 def test_who_handed_in_nothing_is_named(text: str, absent: set[str], tmp_path: Path) -> None:
@@ -344,6 +350,25 @@ def test_a_class_list_without_names_is_refused(content: bytes | None, tmp_path: 
     if content is not None:
         (tmp_path / "list.csv").write_bytes(content)
     with pytest.raises(ValueError, match=r"list\.csv (names no student|cannot be read)"):
+        class_list(tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ID,Vollständiger Name,E-Mail\nTeilnehmer/in11,Anna Meier,a@x\n", "line 1.*no header"),
+        ("Student,Email\nAnna Meier,a@x\n", 'line 2.*no header that.*"Full name" or "Name"'),
+        ("Anna Meier;11\n", "line 1.*no header"),
+        ("Full name,Identifier\nAnna Meier\n", "line 2: 'Anna Meier' was.*full name, identifier"),
+        ("Full name,Identifier\nMeier, Anna,Participant 11\n", "line 2.*comma in quotes"),
+        ("Full name,Identifier\nBo Li,\n,\n,Participant 11\n", "line 4.*expected a name"),
+    ],
+)
+def test_a_class_list_that_is_not_understood_is_refused(
+    text: str, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"list\.csv, {says}"):
         class_list(tmp_path / "list.csv")
 
 

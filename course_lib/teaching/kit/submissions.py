@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import csv
 import json
 import re
 import symtable
@@ -27,11 +26,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from course_lib.files import nearby
+from course_lib.text.readers import csv_rows
 
 from ..exercises.outputs import printable
 
 MAGIC = re.compile(r"^\s*([%!].*|\?+[\w.]+|[\w.]+\?+)$")  # %time, !pip, ?print, print?
 LARGEST = 200 * 2**20  # bytes of a notebook; pages with figures have a few million
+NAMES = ("full name", "first name", "last name", "name")  # columns of a class list
 MOODLE = re.compile(r"(.+?)_(\d+)_assignsubmission_[a-z]+(?:_.*)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -210,21 +211,32 @@ def _notes(entries: Sequence[Path], notebooks: list[str], others: list[str]) -> 
 
 
 def class_list(path: Path) -> list[tuple[str, str]]:
-    """(name, number) of each student of a list: one name a line, or a CSV table with a column
-    "Full name" (or "First name" and "Last name") and perhaps one "Identifier", as Moodle's grading
-    worksheet has them; the number is "" where there is none. Raises ValueError."""
+    """(name, number) of each student of a list: one name a line, or a table (by commas, semicolons
+    or tabs) with a column "Full name" or "Name" (or "First name" and "Last name") and perhaps one
+    "Identifier", as Moodle's grading worksheet has them; the number is "" where there is none.
+    Raises ValueError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path} cannot be read ({error}); expected the students' names in UTF-8, one per line."
-        ) from error
-    table = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(row)]
-    head = [cell.casefold() for cell in table[0]] if table else []
-    columns = [head.index(x) for x in ("full name", "first name", "last name") if x in head]
+        rows = [(line, [cell.strip() for cell in row]) for line, row in csv_rows(path, ())]
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    rows = [(line, row) for line, row in rows if any(row)]
+    head = [cell.casefold() for cell in rows[0][1]] if rows else []
+    columns = [head.index(x) for x in NAMES if x in head][: 1 if "full name" in head else 2]
     result = []
-    for row in table[1:] if columns else table:
-        name = " ".join(row[n] for n in columns if n < len(row)) if columns else ", ".join(row)
+    for line, row in rows[1:] if columns else rows:
+        whole = ", ".join(row)
+        if columns and (len(row) != len(head) or not any(row[n] for n in columns)):
+            raise ValueError(
+                f"{path}, line {line}: {whole!r} was given; expected a name, and a cell for each "
+                f"of {', '.join(head)}. Put a cell with a comma in quotes."
+            )
+        if not columns and (len(row) > 2 or (len(row) == 2 and re.search(r"[@\d]", whole))):
+            raise ValueError(
+                f"{path}, line {line}: {whole!r} was given, and no header that is known; expected "
+                'a first line with "Full name" or "Name" (or "First name" and "Last name"), and '
+                '"Identifier" for Moodle\'s numbers; or only names, one per line (Bo Li; Li, Bo).'
+            )
+        name = " ".join(row[n] for n in columns) if columns else whole
         identifier = row[head.index("identifier")] if columns and "identifier" in head else ""
         number = re.search(r"\d+$", identifier)
         result.append((unicodedata.normalize("NFC", name), number[0] if number else ""))

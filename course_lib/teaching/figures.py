@@ -167,7 +167,7 @@ def coverage_chart(
     rate: fraction of positions selected an epoch. simulated: for the name of a line, the fractions
     counted after epoch 1, 2, …; drawn as markers. Raises ValueError for another name.
     """
-    from course_lib.objectives.coverage import coverage
+    from course_lib.teaching.coverage import coverage
 
     copied = "ten copies" if copies == 10 else f"{copies} copies"
     ways = {"static": 1, copied: copies, "dynamic": None}

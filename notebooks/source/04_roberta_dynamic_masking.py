@@ -238,7 +238,7 @@ mask_epochs_view(tokenizer)
 # with the library's own masks.
 
 # %%
-from course_lib.objectives.coverage import simulated_coverage
+from course_lib.teaching.coverage import simulated_coverage
 from course_lib.lectures.lecture_04.experiments import LIVE, SCHEMES, prepare_masking
 
 material = prepare_masking(LIVE, world)

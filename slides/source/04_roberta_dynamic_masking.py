@@ -46,10 +46,10 @@ from course_lib.lectures.lecture_04.numbers import (
 )
 from course_lib.lectures.lecture_04.views.byte_pieces import word_merges
 from course_lib.lectures.lecture_04.views.mask_epochs import legend, mask_epochs_print
-from course_lib.objectives.coverage import coverage
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
 from course_lib.teaching.claims import difference, printed
+from course_lib.teaching.coverage import coverage
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.style import BLUE, FAINT, GREEN, INK, ORANGE, VERMILION, template
 from course_lib.teaching.tokens import PLAIN

@@ -19,10 +19,10 @@ from course_lib.family.bert import bert_for_pretraining
 from course_lib.heads import PreTrainingOutput
 from course_lib.kernels.attention import attention_reference
 from course_lib.kernels.masking import KEPT, MASKED, RANDOM, count_to_predict
-from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_loss
 from course_lib.teaching.claims import difference, printed
+from course_lib.teaching.coverage import coverage
 from course_lib.teaching.results import stored
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match

@@ -12,7 +12,6 @@ from torch import Tensor
 from course_lib.config import BertConfig, published
 from course_lib.family.bert import bert
 from course_lib.family.roberta import RobertaConfig, roberta
-from course_lib.objectives.coverage import coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
@@ -24,6 +23,7 @@ from course_lib.teaching.claims import (
     printed,
     result,
 )
+from course_lib.teaching.coverage import coverage
 from course_lib.teaching.results import outcome as runs_outcome
 
 from .experiments import SCHEMES, outcome

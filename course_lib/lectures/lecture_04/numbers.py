@@ -22,10 +22,10 @@ from course_lib import (
 from course_lib.config import encoder_flops, published
 from course_lib.family.roberta import roberta
 from course_lib.heads import MaskedLMOutput
-from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.claims import claims, difference, printed, settled
+from course_lib.teaching.coverage import coverage, simulated_coverage
 from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import cpu_hours, in_letters, percent, signed
 from course_lib.teaching.results import stored

@@ -17,11 +17,11 @@ from course_lib.lectures.lecture_04.exercises import (
     positions,
     share,
 )
-from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
+from course_lib.teaching.coverage import coverage, simulated_coverage
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.outputs import alike
 from course_lib.text.byte_bpe import apply_merges, train_byte_bpe

@@ -17,8 +17,8 @@ from view_parts import drawn, labels_of, picture_of, plain
 from course_lib import mask_sequences
 from course_lib.lectures.lecture_04.experiments import SCHEMES
 from course_lib.lectures.lecture_04.views import byte_pieces, mask_epochs
-from course_lib.objectives.coverage import coverage
 from course_lib.teaching import figures, page, playgrounds, progress, run_charts, style
+from course_lib.teaching.coverage import coverage
 from course_lib.teaching.results import in_words
 from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.wordpiece import WordPiece

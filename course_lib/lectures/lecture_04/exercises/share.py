@@ -37,7 +37,7 @@ SHARE = Exercise(
     **written("04.2"),
     solution=fraction_selected,
     returns=Number("fraction"),
-    see="course_lib.objectives.coverage.coverage (for a given rate) and simulated_coverage",
+    see="course_lib.teaching.coverage.coverage (for a given rate) and simulated_coverage",
     when_raised=(("NoneType", "copies can be None: every epoch then has a draw of its own."),),
     stages=(
         Stage("one epoch", cases((1, 1, 1), 1)),

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from course_lib.kernels.masking import count_to_predict
-from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
+from course_lib.teaching.coverage import coverage, simulated_coverage
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100)
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import torch
 
 from course_lib.config import check_size
-
-from .masked_lm import check_rate, eligible_positions, mask_sequences
-from .sequences import PackedSequences, SpecialIds
+from course_lib.objectives.masked_lm import check_rate, eligible_positions, mask_sequences
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 
 
 def coverage(rate: float, epochs: int, copies: int | None = None) -> list[float]:

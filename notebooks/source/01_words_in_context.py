@@ -726,25 +726,25 @@ for example in unseen[:3]:
 # - *Translate*: as above; is the whole sentence correct? (The last two: {{number:steps_of('encoder: translate')}} steps.)
 
 # %%
-from course_lib.lectures.lecture_01.three_kinds import LEFT, SHOWN, STEPWISE
+from course_lib.lectures.lecture_01.three_kinds import LEFT, MEASURES, SHOWN, STEPWISE
 from course_lib.teaching.results import in_words
 
 runs = read_result("01_three_kinds")["runs"]
-measures = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
-print(f"{'':24}" + "".join(f"{task:>23}" for task in measures))
+print(f"{'':24}" + "".join(f"{task:>23}" for task in MEASURES))
 for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
-    cells = [[run[measure] for run in runs.get(f"{kind}: {task}", [])] for task, measure in measures.items()]
+    cells = [[run[measure] for run in runs.get(f"{kind}: {task}", [])] for task, measure in MEASURES.items()]
     print(f"{kind:24}" + "".join(f"{in_words(values) if values else '':>23}" for values in cells))
+print(f"{'counting neighbours':24}{read_result('01_three_kinds')['counted']:>23.1%}")
 
 # %% [markdown]
 # *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read only the words before it, earlier gaps filled correctly. "Word
 # by word": the encoder fills one `[MASK]` at a time, from the left, and reads what it has filled. "Trained for it": the same, and training shows it a random
-# number of the answer's first words.*
+# number of the answer's first words. "Counting neighbours": no network; it is told the two true words beside each gap.*
 #
 # **The encoder is best at gaps**, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder, which also reads both sides, reaches
 # {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder reads the whole text before it writes the missing words, but with
 # {{number:kind_score('decoder', 'fill gaps', 'words')}} it is no better than the decoder that has read the left side only, with
-# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. While it reads, no word sees what comes later; unlike the
+# {{number:kind_score(LEFT, 'fill gaps', 'words')}} ({{number:kind_score(LEFT, 'fill gaps', 'own')}} where earlier gaps hold its own guesses), and little better than counting. While it reads, no word sees what comes later; unlike the
 # encoder, it does not fill each gap in its place; and it reads its own earlier guesses. The table cannot say which of these matters.
 
 # %% [markdown]
@@ -759,7 +759,9 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
 # **In translation the differences lie within the seeds' spread**: {{number:kind_score('encoder', 'translate', 'whole')}},
 # {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
-# These are two-layer models, trained on one topic's stories at one learning rate for equally many *steps*. The encoder-decoder has its two layers twice, so
+# These are two-layer models, trained on one topic's stories at one learning rate for equally many *steps*. We tried half and twice the rate with
+# one seed: with half of it the decoder fills {{number:at_rate('decoder: fill gaps', 0.001)}} of the gaps, still fewer than the encoder; with twice the rate decoder and encoder-decoder lose
+# most of this skill ({{number:at_rate('decoder: fill gaps', 0.004)}} and {{number:at_rate('encoder-decoder: fill gaps', 0.004)}}). The encoder-decoder has its two layers twice, so
 # it has more parameters and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
 #
 # ## See it: the family tree

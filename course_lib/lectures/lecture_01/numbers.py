@@ -109,6 +109,11 @@ def kind_score(kind: str, task: str, measure: str) -> str:
     return percent(kind_scores(kind, task, measure))
 
 
+def at_rate(name: str, rate: float) -> str:
+    """What the first seed reached at another learning rate."""
+    return percent([stored("01_three_kinds")["rates"][name][str(rate)]])
+
+
 def steps_of(name: str) -> int:
     steps: int = stored("01_three_kinds")["recipes"][name]["steps"]
     return steps

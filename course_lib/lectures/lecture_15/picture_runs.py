@@ -155,7 +155,7 @@ PICTURES = {
         MAIN, shift=1, steps=2 * MAIN.steps, hidden_size=64, num_heads=4
     ),
 }  # fmt: skip
-OTHER_RATES = (5e-4, 1e-3, 4e-3, 8e-3)
+OTHER_RATES = (2.5e-4, 5e-4, 1e-3, 4e-3, 8e-3, 1.6e-2)
 PICTURES |= {
     f"{model}{size}, rate {rate:g}": replace(PICTURES[f"{model}{size}"], learning_rate=rate)
     for model in (VIT, CNN)

@@ -120,15 +120,16 @@ def to_gpt2(model: GptForNextToken, attention: str = "sdpa") -> Any:
 def from_gpt2(hf_model: Any) -> GptForNextToken:
     """Our model with a copy of the weights of a GPT2LMHeadModel; same type and mode.
 
-    Raises CheckpointError for settings that ours do not have."""
-    theirs = hf_model.config
+    Raises CheckpointError for settings that ours do not have, and for a head of its own."""
+    theirs, state = hf_model.config, hf_model.state_dict()
     settings = {ours: getattr(theirs, name) for ours, name in _GPT2_SETTINGS.items()}
     settings["intermediate_size"] = theirs.n_inner or 4 * theirs.n_embd
     _check(theirs, "GPT-2", scale_attn_by_inverse_layer_idx=False, scale_attn_weights=True)
-    _check(theirs, "GPT-2", embd_pdrop=theirs.resid_pdrop)
+    _check(theirs, "GPT-2", embd_pdrop=theirs.resid_pdrop, add_cross_attention=False)
+    _check_tied(state, "GPT-2", "transformer.wte.weight")
     config = GptConfig(**settings, hidden_dropout=theirs.resid_pdrop)
     ours = GptForNextToken(gpt_decoder(config)).to(next(hf_model.parameters()).dtype)
-    ours.load_state_dict(gpt2_layout_back(hf_model.state_dict()))
+    ours.load_state_dict(gpt2_layout_back(state))
     return ours.train(hf_model.training)
 
 
@@ -150,15 +151,15 @@ def to_bart(model: Seq2Seq, attention: str = "sdpa") -> Any:
 def from_bart(hf_model: Any) -> Seq2Seq:
     """Our model with a copy of the weights of a BartForConditionalGeneration.
 
-    Raises CheckpointError for settings that ours do not have."""
-    theirs = hf_model.config
+    Raises CheckpointError for settings that ours do not have, and for a head of its own."""
+    theirs, state = hf_model.config, hf_model.state_dict()
     for side in ("layers", "attention_heads", "ffn_dim"):
         _check(theirs, "BART", **{f"decoder_{side}": getattr(theirs, f"encoder_{side}")})
-    _check(theirs, "BART", scale_embedding=False)
+    _check(theirs, "BART", scale_embedding=False, encoder_layerdrop=0, decoder_layerdrop=0)
+    _check_tied(state, "BART", "model.shared.weight")
     settings = {ours: getattr(theirs, name) for ours, name in _BART_SETTINGS.items()}
     ours = Seq2Seq(BartConfig(**settings, max_positions=theirs.max_position_embeddings + 2))
     ours.to(next(hf_model.parameters()).dtype)
-    state = hf_model.state_dict()
     ours.load_state_dict({name: state[bart_name(name)] for name in ours.state_dict()})
     return ours.train(hf_model.training)
 
@@ -170,6 +171,18 @@ def _check(settings: Any, family: str, **expected: object) -> None:
                 f"a {family} with {name}={getattr(settings, name)!r} was given; only {value!r} "
                 "means the same here."
             )
+
+
+def _check_tied(state: State, family: str, table: str) -> None:
+    """Raise CheckpointError where logits are not the last states times the one embedding matrix."""
+    seconds = ("lm_head.weight", ".embed_tokens.weight")
+    own = [n for n, v in state.items() if n.endswith(seconds) and not v.equal(state[table])]
+    own += [n for n in state if n == "final_logits_bias" and state[n].any()]
+    if own:
+        raise CheckpointError(
+            f"a {family} with {', '.join(own)} of its own was given; expected {table} as each such "
+            "matrix (tie_word_embeddings=True) and 0 as such a bias: ours has nothing else."
+        )
 
 
 def _filled(theirs: Any, state: State, ours: Any) -> Any:

@@ -317,14 +317,14 @@ XLM = Family(
 
 
 def _albert_groups(config: AlbertConfig) -> dict[str, Any]:
-    """Blocks that theirs keeps; the pair head has no dropout of its own here, so none there."""
+    """How many blocks theirs keeps."""
     if config.sharing not in ("all", "none"):
         raise CheckpointError(
             f"an ALBERT with sharing={config.sharing!r} was given; transformers has no such "
             "model: its blocks are shared whole (sharing='all') or not at all ('none')."
         )
     groups = config.num_groups if config.sharing == "all" else config.num_layers
-    return {"num_hidden_groups": groups, "classifier_dropout_prob": 0.0}
+    return {"num_hidden_groups": groups}
 
 
 _LAYER = "encoder.albert_layer_groups.#.albert_layers.0"
@@ -376,6 +376,7 @@ ALBERT = Family(
     dropouts={
         BertForClassification: "classifier_dropout_prob",
         BertForTokenClassification: "classifier_dropout_prob",
+        BertForPreTraining: "classifier_dropout_prob",  # its pair head has none here
     },
 )
 
@@ -592,7 +593,7 @@ DEBERTA = Family(
     more=_deberta_settings,
     read=_read_deberta,
     of_head={BertForClassification: {"pooler.dense": "pooler.dense"}},
-    fixed_in={BertForClassification: {"pooler_hidden_act": "gelu"}},
+    fixed_in={BertForClassification: {"pooler_hidden_act": "gelu", "pooler_dropout": 0}},
     dropouts={BertForClassification: "cls_dropout"},
 )
 DEBERTA_V2 = replace(
@@ -729,6 +730,8 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
     biases = {name: theirs[name] for name in theirs if name in _THEIR_BIASES}
     if len(set(biases.values())) > 1:
         raise ValueError(f"{biases} were given; expected all of them true, or none.")
+    if (mlp := theirs["mlp_dropout"]) != theirs["embedding_dropout"]:
+        raise ValueError(f"mlp_dropout={mlp!r} was given; expected embedding_dropout's.")
     if (head := theirs["classifier_activation"]) != theirs["hidden_activation"]:
         raise ValueError(f"classifier_activation={head!r} was given; expected hidden_activation's.")
     ropes, layers = theirs.get("rope_parameters") or {}, theirs["num_hidden_layers"]
@@ -817,7 +820,7 @@ MODERNBERT = Family(
         **{"num_hidden_layers": 22, "global_attn_every_n_layers": 3},
         **{"global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0},
         **{"hidden_activation": "gelu", "classifier_activation": "gelu"},
-        "classifier_dropout": 0.0,
+        **{"classifier_dropout": 0.0, "mlp_dropout": 0.0, "embedding_dropout": 0.0},
     },
     of_head={
         BertForClassification: _in_head("pooler"),

@@ -29,6 +29,9 @@ MODULES, LIMITS, ABOUT = (
 POOLING, TOKENIZER = "1_Pooling/config.json", "tokenizer_config.json"
 # What their files call the two ways to pool, in versions before 6 and since.
 OLD_NAMES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
+# What other settings may be, unless they are empty: those of the last layer's states.
+_LAST = {"method": "forward", "method_output_name": "last_hidden_state"}
+_USUAL = ("feature-extraction", "token_embeddings", {"text": _LAST})
 
 
 class SentenceEncoder(nn.Module):
@@ -57,6 +60,7 @@ class SentenceEncoder(nn.Module):
         check_size("length", self.length, 3, longest)
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize
+        self.about: dict[str, Any] = {"similarity_fn_name": "cosine"}  # not used here
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
@@ -110,7 +114,7 @@ class SentenceEncoder(nn.Module):
         files: dict[str, Any] = {
             LIMITS: {"max_seq_length": self.length, "do_lower_case": False},
             TOKENIZER: {**read_json(folder / TOKENIZER), "model_max_length": self.length},
-            ABOUT: {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"},
+            ABOUT: {"model_type": "SentenceTransformer", **self.about},
             POOLING: {"word_embedding_dimension": self.encoder.config.hidden_size, **pooling},
             MODULES: modules,
         }
@@ -123,8 +127,9 @@ class SentenceEncoder(nn.Module):
         """What such a folder holds, or the checkpoint of that name ("minilm"), in evaluation mode.
 
         Raises as `load_pretrained`, and CheckpointError for a folder without modules.json, for
-        parts and settings that are not read here (other ways to pool, a dense layer, prompts,
-        shortened vectors), and for a tokenizer that could not be read."""
+        parts and settings that are not read here (other ways to pool, a dense layer, a default
+        prompt, shortened vectors, other states than the last), and for a tokenizer that could not
+        be read. Named prompts and the similarity go along into what `save_folder` writes."""
         source = load_pretrained(name)
         folder = source.path.parent
         if not (folder / MODULES).is_file():
@@ -138,8 +143,10 @@ class SentenceEncoder(nn.Module):
         with one_error(folder / MODULES, CheckpointError):
             pooling, normalize = _pooling_in(folder)
         with one_error(folder / LIMITS, CheckpointError):
-            length = _length_in(folder, source.encoder.config.longest_text)
-        return cls(source.encoder, source.tokenizer, pooling, normalize, length).eval()
+            length, about = _limits_in(folder, source.encoder.config.longest_text)
+        model = cls(source.encoder, source.tokenizer, pooling, normalize, length).eval()
+        model.about.update(about)
+        return model
 
 
 MODULE = "sentence_transformers.models."  # the names that all their versions read
@@ -155,26 +162,26 @@ def _pooling_in(folder: Path) -> tuple[str, bool]:
             "Pooling and perhaps Normalize: nothing else is read here."
         )
     settings = read_json(path := folder / modules[1]["path"] / "config.json")
-    old = {name: on for name, on in settings.items() if name.startswith("pooling_mode_")}
-    named = [name for name, on in old.items() if on] or [str(settings.get("pooling_mode"))]
+    old = [name for name, on in settings.items() if name.startswith("pooling_mode_") and on]
+    named = settings.get("pooling_mode", old or "mean")
+    named = named if isinstance(named, list) else [named]
     known = {**{name: kind for kind, name in OLD_NAMES.items()}, "cls": "cls", "mean": "mean"}
     if len(named) != 1 or named[0] not in known:
         raise CheckpointError(f"{path} pools by {named}; expected mean or cls, one of them.")
+    if not settings.get("include_prompt", True):
+        raise CheckpointError(f"{path} sets include_prompt=false, which is not read here.")
     return known[named[0]], "Normalize" in types
 
 
-def _length_in(folder: Path, longest: int) -> int:
-    """How many tokens a text may have; also refuses settings that would change the vectors."""
+def _limits_in(folder: Path, longest: int) -> tuple[int, dict[str, Any]]:
+    """How many tokens a text may have, and what is kept; refuses what would change the vectors."""
     limits, about, tokenizer = (
         read_json(folder / name) if (folder / name).is_file() else {}
         for name in (LIMITS, ABOUT, TOKENIZER)
     )
-    changed = {
-        "do_lower_case": limits.get("do_lower_case"),
-        "default_prompt_name": about.get("default_prompt_name"),
-        "truncate_dim": about.get("truncate_dim"),
-    }
-    if on := {name: value for name, value in changed.items() if value}:
+    length = limits.pop("max_seq_length", None) or tokenizer.get("model_max_length") or longest
+    changed = limits | {n: about.get(n) for n in ("default_prompt_name", "truncate_dim")}
+    if on := {name: value for name, value in changed.items() if value and value not in _USUAL}:
         raise CheckpointError(f"{folder} sets {on}, which is not read here; expected none of it.")
-    length = limits.get("max_seq_length") or tokenizer.get("model_max_length") or longest
-    return min(int(length), longest)
+    kept = {name: about[name] for name in ("similarity_fn_name", "prompts") if about.get(name)}
+    return min(int(length), longest), kept

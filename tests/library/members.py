@@ -763,6 +763,7 @@ MODERNBERT = Member(
             {
                 **{"pad_token_id": 3, "local_attention": 6, "norm_bias": True, "mlp_bias": True},
                 **{"attention_bias": True, "classifier_bias": True, "mlp_dropout": 0.1},
+                "embedding_dropout": 0.1,
                 "layer_types": ["full_attention", "full_attention"],
                 "rope_parameters": {
                     "full_attention": {"rope_type": "default", "rope_theta": 90.0},

@@ -256,3 +256,42 @@ def test_bad_input():
     reader.config.decoder_layers = 3
     with pytest.raises(CheckpointError, match="BART with decoder_layers=3"):
         from_bart(reader)
+
+
+@pytest.mark.parametrize(
+    ("writes", "name"),
+    [
+        ("gpt2", "lm_head.weight"),
+        ("bart", "lm_head.weight"),
+        ("bart", "model.encoder.embed_tokens.weight"),
+        ("bart", "model.decoder.embed_tokens.weight"),
+        ("bart", "final_logits_bias"),
+    ],
+)
+@torch.no_grad()
+def test_a_head_of_its_own_is_refused(writes: str, name: str):
+    """Equal values are one matrix, whatever tie_word_embeddings says."""
+    take = from_gpt2 if writes == "gpt2" else from_bart
+    tied = to_gpt2(gpt(**TINY)) if writes == "gpt2" else to_bart(bart(**TINY))
+    tied.config.tie_word_embeddings = False
+    apart = type(tied)(tied.config)
+    apart.load_state_dict(tied.state_dict())
+    assert same(take(apart), take(tied))
+    apart.state_dict()[name][0, 3] += 1
+    with pytest.raises(CheckpointError, match=f"{name} of its own was given; expected"):
+        take(apart)
+
+
+@pytest.mark.parametrize(
+    ("writes", "setting", "value"),
+    [
+        ("gpt2", "add_cross_attention", True),
+        ("bart", "encoder_layerdrop", 0.1),
+        ("bart", "decoder_layerdrop", 0.1),
+    ],
+)
+def test_what_ours_has_not_is_refused(writes: str, setting: str, value: object):
+    theirs = to_gpt2(gpt(**TINY)) if writes == "gpt2" else to_bart(bart(**TINY))
+    setattr(theirs.config, setting, value)
+    with pytest.raises(CheckpointError, match=f"{setting}={value}"):
+        (from_gpt2 if writes == "gpt2" else from_bart)(theirs)

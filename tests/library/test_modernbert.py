@@ -332,6 +332,8 @@ def test_a_released_configuration_is_the_published_size():
     [
         ({"mlp_bias": True}, "'mlp_bias': True.* were given; expected all of them true, or none"),
         ({"classifier_activation": "relu"}, "classifier_activation='relu' was given; expected hid"),
+        ({"mlp_dropout": 0.1}, "mlp_dropout=0.1 was given; expected embedding_dropout's"),
+        ({"embedding_dropout": 0.1}, "mlp_dropout=0.0 was given; expected embedding_dropout's"),
         ({"rope_parameters": {"full_attention": ROPE}}, "rope_type='yarn' was given; expected 'de"),
         ({"rope_scaling": {"rope_type": "linear"}}, "rope_type='linear' was given; expected 'def"),
         ({"layer_types": ["sliding_attention"] * 28}, "expected every n-th layer to be global"),

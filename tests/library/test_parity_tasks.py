@@ -360,6 +360,16 @@ def test_other_heads_are_refused(tmp_path: Path):
         load_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize("member", ["deberta", "deberta-v2"])
+def test_dropout_before_debertas_pooler_is_refused(tmp_path: Path, member: str):
+    """Only the classification head has that pooler in transformers."""
+    ours = made(member, "classes", MEMBERS[member].case(PADDED).config)
+    to_transformers(ours).save_pretrained(tmp_path)
+    say(tmp_path, pooler_dropout=0.1)
+    with pytest.raises(CheckpointError, match=r"pooler_dropout=0\.1 was given; only 0 means"):
+        load_pretrained(tmp_path)
+
+
 # ---------------------------------------------------------------- the heads themselves
 
 

@@ -103,6 +103,42 @@ def test_sentence_transformers_reads_the_folder(tmp_path, name, pooling, normali
     assert (back.pooling, back.normalize, back.length) == (pooling, normalize, 8)
 
 
+@pytest.mark.parametrize(
+    ("settings", "pooling"),
+    [
+        ({"pooling_mode": "cls", "pooling_mode_mean_tokens": True}, "cls"),  # the newer word
+        ({"pooling_mode": ["mean"], "pooling_mode_cls_token": True}, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
+        ({}, "mean"),
+    ],
+)
+def test_sentence_transformers_pools_the_same(course, tmp_path, settings, pooling):
+    library = pytest.importorskip("sentence_transformers")
+    encoder_of(course).save_folder(tmp_path)
+    path = tmp_path / "1_Pooling/config.json"
+    path.write_text(json.dumps({"embedding_dimension": 256, **settings}), encoding="utf-8")
+    model = SentenceEncoder.load(tmp_path)
+    assert model.pooling == pooling
+    theirs = torch.as_tensor(library.SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS))
+    assert (theirs - model.encode(TEXTS)).abs().max() <= 1e-6
+
+
+def test_prompts_and_similarity_are_kept(course, tmp_path):
+    """They change no vector by themselves: sentence-transformers uses them where they are named."""
+    library = pytest.importorskip("sentence_transformers")
+    encoder_of(course).save_folder(tmp_path / "a")
+    path = tmp_path / "a" / "config_sentence_transformers.json"
+    prompts = {"query": "q: ", "document": "d: "}
+    path.write_text(json.dumps({"similarity_fn_name": "dot", "prompts": prompts}), encoding="utf-8")
+    SentenceEncoder.load(tmp_path / "a").save_folder(tmp_path / "b")
+    first, again = (
+        library.SentenceTransformer(str(tmp_path / name), device="cpu") for name in "ab"
+    )
+    assert (again.similarity_fn_name, again.prompts) == ("dot", prompts)
+    queries = [model.encode_query(TEXTS) for model in (first, again)]
+    assert abs(queries[0] - queries[1]).max() <= 1e-6
+
+
 def test_minilm_as_its_package_ships_it():
     library = pytest.importorskip("sentence_transformers")
     try:
@@ -124,7 +160,14 @@ def test_minilm_as_its_package_ships_it():
         ("1_Pooling/config.json", {"pooling_mode": "max"}, r"pools by \['max'\]"),
         ("1_Pooling/config.json", dict.fromkeys(OLD_NAMES.values(), True),
          "one of them"),
+        ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "one of them"),
+        ("1_Pooling/config.json", {"pooling_mode": "mean", "include_prompt": False},
+         "include_prompt=false"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
+        ("sentence_bert_config.json", {"config_args": {"num_hidden_layers": 2}}, "config_args"),
+        ("sentence_bert_config.json", {"config_kwargs": {"num_hidden_layers": 2}}, "config_kwargs"),
+        ("sentence_bert_config.json", {"modality_config": {"text": {
+            "method": "forward", "method_output_name": ["hidden_states", 1]}}}, "hidden_states"),
         ("config_sentence_transformers.json", {"truncate_dim": 32}, "truncate_dim"),
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "prompt"),
         ("sentence_bert_config.json", {"max_seq_length": "long"}, "sentence_bert_config.json"),

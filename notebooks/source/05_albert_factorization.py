@@ -361,7 +361,7 @@ print(f"one block, twelve times: {timings[1].median / timings[0].median:.2f} tim
 # text and the layers, not on how many weights are stored.
 
 # %%
-from course_lib.train.memory import activation_bytes
+from course_lib.teaching.memory import activation_bytes
 
 texts = torch.randint(5, 1_000, (4, 128))
 print(f"{'':26}{'weights':>12}{'stored activations':>24}")

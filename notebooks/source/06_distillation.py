@@ -569,7 +569,7 @@ for batch, (whole, half) in speed.items():
 # the backward pass depend on the layers and the text.
 
 # %%
-from course_lib.train.memory import activation_bytes
+from course_lib.teaching.memory import activation_bytes
 
 texts = torch.randint(5, 1_000, (8, 64))
 activations = {name: activation_bytes(model, texts) / 1e6 for name, model in pair.items()}

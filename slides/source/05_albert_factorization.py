@@ -64,11 +64,11 @@ from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import bar_chart, curves_chart, dots_chart, heat_chart, tokens_row
 from course_lib.teaching.claims import parameters, printed, settled
+from course_lib.teaching.memory import activation_bytes
 from course_lib.teaching.numbers import millions
 from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE
 from course_lib.text.wordpiece import word_numbers
-from course_lib.train.memory import activation_bytes
 
 SIZES = ("base", "large", "xlarge", "xxlarge")
 SAID = {"all": "all", "attention": "attention", "feed_forward": "feed-forward", "none": "nothing"}

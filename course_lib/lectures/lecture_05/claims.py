@@ -29,8 +29,8 @@ from course_lib.teaching.claims import (
     processor_time_ratios,
     result,
 )
+from course_lib.teaching.memory import activation_bytes
 from course_lib.teaching.results import in_words, outcome
-from course_lib.train.memory import activation_bytes
 
 from .experiments import AS_RELEASED, IN_STEP
 

@@ -34,9 +34,9 @@ from course_lib.teaching.claims import (
     processor_time_ratios,
     result,
 )
+from course_lib.teaching.memory import activation_bytes
 from course_lib.teaching.results import in_words, outcome
 from course_lib.train.distilling import DistillationPair
-from course_lib.train.memory import activation_bytes
 
 TOKENS = 128  # of the text whose FLOPs are counted
 ADAM = 16  # bytes a weight of float32 takes in training: itself, its gradient, two moments

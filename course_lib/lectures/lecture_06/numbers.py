@@ -29,13 +29,13 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.claims import printed, settled, verdict
 from course_lib.teaching.experiments import Stories
+from course_lib.teaching.memory import activation_bytes
 from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.world import story_sequences
 from course_lib.train.distilling import DistillationPair
 from course_lib.train.flops import step_flops
-from course_lib.train.memory import activation_bytes
 
 from .claims import TOKENS, lost_by_task, table_1
 from .experiments import (

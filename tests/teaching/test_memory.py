@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from course_lib.family.albert import albert
-from course_lib.train.memory import activation_bytes
+from course_lib.teaching.memory import activation_bytes
 from course_lib.train.metrics import layer_distances
 
 

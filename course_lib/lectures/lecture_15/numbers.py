@@ -17,7 +17,7 @@ from course_lib.teaching.numbers import percent
 from course_lib.teaching.verdicts import in_points
 
 from . import clip_runs, picture_runs
-from .views.results import LARGER, MASKED, PICTURES, POSITIONS, reached
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS, at_best, reached
 
 GENTLE, MEAN = ", a quarter of the rate", ", mean of patches"
 

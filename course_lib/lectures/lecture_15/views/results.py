@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log10
+from statistics import fmean
 from typing import Any
 
 from course_lib.images import digits
@@ -13,7 +14,7 @@ from course_lib.teaching.results import stored
 
 from ..clip_runs import CANDIDATES
 from ..clip_runs import FILE as CLIP
-from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
+from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, OTHER_RATES, SIZES, VIT
 
 Run = Mapping[str, Any]
 ORDERS = {KEPT: "", "one permutation": ", one permutation", "one a picture": ", one a picture"}
@@ -31,6 +32,13 @@ POSITIONS, PICTURES, MASKED, LARGER = (
 def reached(file: str, recipe: str, what: str = "accuracy") -> list[float]:
     """What each seed reached by a recipe."""
     return [run[what] for run in stored(file)["runs"][recipe]]
+
+
+def at_best(recipe: str) -> str:
+    """The name of the runs of `15_pictures` at the rate where this recipe's mean accuracy is
+    highest."""
+    names = [recipe, *(f"{recipe}, rate {rate:g}" for rate in OTHER_RATES)]
+    return max(names, key=lambda name: fmean(reached(PICTURES, name)))
 
 
 def positions_chart() -> Any:

@@ -155,12 +155,13 @@ PICTURES = {
         MAIN, shift=1, steps=2 * MAIN.steps, hidden_size=64, num_heads=4
     ),
 }  # fmt: skip
-OTHER_RATES = (2.5e-4, 5e-4, 1e-3, 4e-3, 8e-3, 1.6e-2)
+OTHER_RATES = (2.5e-4, 5e-4, 1e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2)
+HIGHER = {VIT: (), CNN: (6.4e-2, 0.128)}  # until accuracy falls
 PICTURES |= {
     f"{model}{size}, rate {rate:g}": replace(PICTURES[f"{model}{size}"], learning_rate=rate)
     for model in (VIT, CNN)
     for size in (", 50", ", 200", ", all", " shifted, all")
-    for rate in OTHER_RATES
+    for rate in (*OTHER_RATES, *HIGHER[model])
 }
 PRETRAINED = replace(MAIN, start="masked patches", start_steps=1_000)
 MASKED = {

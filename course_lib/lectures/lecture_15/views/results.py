@@ -14,7 +14,7 @@ from course_lib.teaching.results import stored
 
 from ..clip_runs import CANDIDATES
 from ..clip_runs import FILE as CLIP
-from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, OTHER_RATES, SIZES, VIT
+from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
 
 Run = Mapping[str, Any]
 ORDERS = {KEPT: "", "one permutation": ", one permutation", "one a picture": ", one a picture"}
@@ -37,7 +37,7 @@ def reached(file: str, recipe: str, what: str = "accuracy") -> list[float]:
 def at_best(recipe: str) -> str:
     """The name of the runs of `15_pictures` at the rate where this recipe's mean accuracy is
     highest."""
-    names = [recipe, *(f"{recipe}, rate {rate:g}" for rate in OTHER_RATES)]
+    names = (n for n in stored(PICTURES)["runs"] if n == recipe or n.startswith(f"{recipe}, rate"))
     return max(names, key=lambda name: fmean(reached(PICTURES, name)))
 
 

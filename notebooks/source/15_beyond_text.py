@@ -333,7 +333,7 @@ for seed in range(3):
     print(f"seed {seed:<3}" + "".join(f"{accuracy:14.1%}" for accuracy in row))
 
 # %% [markdown]
-# **Here rollout says little about what the answer depends on.** In our three runs, darkening the patch that is read most costs about three points more than darkening another with as much ink, or nothing more; and in two of three it costs *less* than the patch that is read least. The amount of ink predicts the loss much better. So test a map before you believe it, with a control that matches what else the patches differ in, and with more than one seed: the first model alone would have looked convincing.
+# **Here rollout says little about what the answer depends on.** In our three runs, darkening the patch that is read most costs a few points more than darkening another with as much ink (in one run hardly any); and in two of three it costs *less* than the patch that is read least. The amount of ink predicts the loss much better. So test a map before you believe it, with a control that matches what else the patches differ in, and with more than one seed: the first model alone would have looked convincing.
 #
 # ### Which positions are alike?
 #

@@ -10,8 +10,8 @@
 # and 60 give 10. An index takes ids and matrices in pairs without counting them: the first 10 ids get six
 # documents each, and the other 50 ids are not in it. Searched with its own text, a document is found first
 # 59 times of 60 where encode made the vectors, and once where the pool did. Nothing is raised or said.
-# Who is hurt: whoever encodes a corpus, the case that this is for: a million passages on 8 GPUs come back as
-# 200 joined ones of 5000 texts each, of which an index knows 200 ids. The answers are ids that exist, with
+# Who is hurt: whoever encodes a corpus, the case that this is for: by the formula of the parts' size, a million
+# passages on 8 GPUs would come back as 200 joined ones of 5000 texts each. The answers are ids that exist, with
 # high scores (the more tokens, the better the best match), for the wrong documents.
 # What to do instead: chunk_size=1 (slow: each chunk is one batch), or split the texts oneself and call encode
 # in each process. len(vectors) == len(texts) is worth a check.

@@ -300,7 +300,7 @@ ABLATION = replace(
     measure=reached_and_tuned, label="07-rate-{stone}-{learning_rate}",
     more={
         "flops_a_step": partial(costs_of, EQUAL_STEPS), "untrained": random_at_best,
-        "tuned_steps": TUNED_STEPS, 
+        "tuned_steps": TUNED_STEPS,
         "counted": lambda material: {
             rate: counted(train_ablation_step(of, material)[0], material)
             for rate in RATES

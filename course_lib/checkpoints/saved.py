@@ -135,7 +135,7 @@ def save_folder(
     half: weights in float16, half the size and about three significant digits. The file of weights
     is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not
     have, it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files
-    that stand there from before, and without a tokenizer of an old one's. Raises
+    that stand there from before and, given no tokenizer, of an old one's files. Raises
     CheckpointError for a model that transformers does not have, for weights that are not finite
     numbers (in float16: up to 65,504), and for a tokenizer with more tokens than the model has
     rows, or whose [PAD] is not the model's, and for a folder with files of another tokenizer,
@@ -167,7 +167,7 @@ def save_folder(
     files = {CONFIG: config, **(_vocabulary_files(tokenizer, model, family) if tokenizer else {})}
     there = {file.name for file in folder.glob("*")} - set(files)
     old = sorted(n for n in there if n in (*TOKENIZER_FILES, ADAPTER) or n.endswith(".model"))
-    if old and tokenizer is not None:
+    if ADAPTER in old or (old and tokenizer is not None):
         raise CheckpointError(
             f"{folder} holds {', '.join(old)} from before, to be read beside the new files. Delete "
             "them, or give another folder."

@@ -77,8 +77,8 @@ def predict(
     tokenizer: Tokenizer | None = None,
     length: int | None = None,
 ) -> list[Prediction]:
-    """The class of each text, or of each pair of a text and a second one. Of a checkpoint in whose
-    problem_type a text has several labels, each label's probability is for itself (a sigmoid).
+    """The class of each text, or of each pair of a text and a second one. Where a checkpoint's
+    problem_type is multi_label_classification, each label has its own probability (a sigmoid).
 
     model: a fine-tuned classifier, as `finetune` returns it, with its tokenizer, or as
     `load_pretrained` reads it, with its own. length: how many tokens a text may have, up to 512 if

@@ -743,8 +743,8 @@ print(f"{'counting neighbours':24}{read_result('01_three_kinds')['counted']:>23.
 #
 # **The encoder is best at gaps**, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder, which also reads both sides, reaches
 # {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder reads the whole text before it writes the missing words, but with
-# {{number:kind_score('decoder', 'fill gaps', 'words')}} it is no better than the decoder that has read the left side only, with
-# {{number:kind_score(LEFT, 'fill gaps', 'words')}} ({{number:kind_score(LEFT, 'fill gaps', 'own')}} where earlier gaps hold its own guesses), and little better than counting. While it reads, no word sees what comes later; unlike the
+# {{number:kind_score('decoder', 'fill gaps', 'words')}} it is at this learning rate hardly better than counting or than the decoder that has read the left side only
+# ({{number:kind_score(LEFT, 'fill gaps', 'words')}} with earlier gaps filled correctly, {{number:kind_score(LEFT, 'fill gaps', 'own')}} with its own guesses there, as the decoder has). While it reads, no word sees what comes later; unlike the
 # encoder, it does not fill each gap in its place; and it reads its own earlier guesses. The table cannot say which of these matters.
 
 # %% [markdown]
@@ -760,7 +760,7 @@ print(f"{'counting neighbours':24}{read_result('01_three_kinds')['counted']:>23.
 # {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
 # These are two-layer models, trained on one topic's stories at one learning rate for equally many *steps*. We tried half and twice the rate with
-# one seed: with half of it the decoder fills {{number:at_rate('decoder: fill gaps', 0.001)}} of the gaps, still fewer than the encoder; with twice the rate decoder and encoder-decoder lose
+# one seed: with half of it the decoder fills {{number:at_rate('decoder: fill gaps', 0.001)}} of the gaps, more than the left-only decoder ({{number:at_rate('decoder, left only: fill gaps', 0.001)}}) and still fewer than the encoder ({{number:at_rate('encoder: fill gaps', 0.001)}}); with twice the rate decoder and encoder-decoder lose
 # most of this skill ({{number:at_rate('decoder: fill gaps', 0.004)}} and {{number:at_rate('encoder-decoder: fill gaps', 0.004)}}). The encoder-decoder has its two layers twice, so
 # it has more parameters and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
 #

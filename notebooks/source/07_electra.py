@@ -305,9 +305,9 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # answer* is the loss of a discriminator that gives every token the same P(replaced), the fraction that is replaced.)
 #
 # Counting is a higher bar than chance. *By the word alone*: how often has this word been a replacement? *By its
-# neighbours*: how improbable is it between the words on its left and right? After 200 steps our discriminator knows
-# little more than which words its generator tends to put in. **The shipped one beats both counts**, so it reads
-# more than two neighbours.
+# neighbours*: how improbable is it between the words on its left and right? After 200 steps our discriminator is
+# hardly better than the first count, and far behind the second. **The shipped one beats both**: it uses more than either of
+# them does.
 #
 # Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
 # {{number:look_at('words_by_generator', -1)}} of the gaps, so filling in the arg-max would replace

@@ -494,7 +494,7 @@ rates_table()
 # is correct; *unspecified of fracture left femur* is not. Each title occurs once, and half of them are changed. So
 # the set of words in a title says nothing about the answer, and a bag of words is at chance. We train on 20 to 500
 # labelled titles and test on 400 unseen ones, with three seeds. Random initialisation, the general model (*as it is*)
-# and the model that has read on (*continued*) use the best of three learning rates of fine-tuning (chosen on the test titles, so it looks slightly too good), the others 1e-3. The
+# and the model that has read on (*continued*) use the best of three learning rates of fine-tuning (chosen on the test titles, so their results look slightly too good), the others 1e-3. The
 # first column is the chapter task, which comes next. There are two baselines without an encoder: logistic regression on
 # the words of a title (a bag of words), and on its words and its pairs of neighbouring words.
 
@@ -518,7 +518,7 @@ labels_chart()
 #   {{number:against('word order, 500', CONTINUED, NEIGHBOURS)}} than that; for the general model it is
 #   {{number:against('word order, 500', GENERAL, NEIGHBOURS)}}.
 # - *Lower rates of pre-training* help this task less ({{number:labelled_at('word order, 500', 'continued, rate 3e-4')}} at
-#   3e-4); on the chapter they are level with it.
+#   3e-4) than 1e-3 does; on chapters they are level with 1e-3.
 # - **Bits per character** are −log2 of the probability of a masked word's pieces, divided by its number of letters.
 #   They can be compared across vocabularies only roughly: the masks show how many pieces a word has, and the pieces are
 #   predicted independently. (Here both models have the same vocabulary.) Diagnoses cost {{number:bits_at('in domain', GENERAL)}} before and

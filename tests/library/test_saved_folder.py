@@ -423,6 +423,10 @@ def test_files_of_another_tokenizer_are_not_left_beside_a_new_one(tmp_path: Path
         with pytest.raises(CheckpointError, match=f"holds {name} from before"):
             save_folder(masked(), tmp_path, PIECES)
         (tmp_path / name).unlink()
+    (tmp_path / "adapter_config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(CheckpointError, match="from before"):  # load_pretrained refuses these
+        save_folder(masked(), tmp_path, None)
+    (tmp_path / "adapter_config.json").unlink()
     assert kept.keys() == {file.name for file in tmp_path.iterdir()}
     assert kept["tokenizer.json"] == (tmp_path / "tokenizer.json").read_bytes()
 

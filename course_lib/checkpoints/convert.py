@@ -383,7 +383,7 @@ def hollow(
         if issubclass(kind, Labelled):
             model = kind(encoder, names, **of_kind)  # type: ignore
             model.dropout.p = model.dropout.p if dropout is None else dropout
-            if kept is not None and (kept or isinstance(model, BertForClassification)):
+            if kept is not None:
                 model.kept = dict(kept)
             return model
         return encoder if issubclass(kind, Encoder) else kind(encoder, **of_kind)  # type: ignore

@@ -79,12 +79,13 @@ def bias() -> Settled:
 
 def trails() -> Settled:
     """ViT less CNN, at the fewest pictures and with all; and with all at each one's best rate."""
-    gaps = {}
-    for size in ("50", "200", "800", "all", "all, best rates"):
-        pair = [f"{model}, {size.removesuffix(', best rates')}" for model in ("ViT", "CNN")]
-        pair = [at_best(name) if "best" in size else name for name in pair]
-        vit, cnn = (reached(PICTURES, name) for name in pair)
-        gaps[size] = [one - other for one, other in zip(vit, cnn, strict=True)]
+    pairs = {size: (f"ViT, {size}", f"CNN, {size}") for size in ("50", "200", "800", "all")}
+    vit, cnn = pairs["all"]
+    pairs["all, best rates"] = at_best(vit), at_best(cnn)
+    gaps = {
+        size: [a - b for a, b in zip(*(reached(PICTURES, name) for name in pair), strict=True)]
+        for size, pair in pairs.items()
+    }
     detail = "ViT less CNN, in points: " + "; ".join(
         f"{size} {verdict(gap)}" for size, gap in gaps.items()
     )

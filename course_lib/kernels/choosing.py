@@ -69,7 +69,7 @@ ATTENTION: tuple[Rule, ...] = (
         tokens_up_to=512,
         training=True,
         why="bench attention, forward and backward: in bfloat16 the fused kernel takes about four "
-        "to five times as long up to 128 tokens, one and a half times at 512",
+        "times as long up to 128 tokens, one and a half times at 512",
     ),
     Rule("fused", why="bench attention, forward: nothing of the size of the scores is kept"),
 )

@@ -794,4 +794,5 @@ quiz("16")
 # - Wettig et al. (2022), *Should You Mask 15% in Masked Language Modeling?*, arXiv 2202.08005.
 # - Portes et al. (2023), *MosaicBERT*, arXiv 2312.17482; Beltagy et al. (2020), *Longformer*, arXiv 2004.05150.
 # - Zhang and Sennrich (2019), *Root Mean Square Layer Normalization*, arXiv 1910.07467; Ainslie et al. (2023), *GQA*, arXiv 2305.13245.
+# - Antoun et al. (2025), *ModernBERT or DeBERTaV3?*, arXiv 2504.08716: both trained on the same data.
 # - NeoBERT, arXiv 2502.19587; EuroBERT, arXiv 2503.05500; Ettin, arXiv 2507.11412; mmBERT, arXiv 2509.06888; LLM2Vec, arXiv 2404.05961.

@@ -70,7 +70,10 @@ MEDICINE = {
     "rows replaced, means": WayRecipe("medicine_replaced"),
     "random initialisation": WayRecipe("medicine_afresh", times=0),
 }
-LONG = {"own vocabulary, afresh, longer": WayRecipe("medicine_afresh", times=3)}
+LONG = {
+    "own vocabulary, afresh, longer": WayRecipe("medicine_afresh", times=3),
+    "continued, longer": WayRecipe(times=3),
+}
 LAW = {
     "as it is": WayRecipe("law_continued", times=0),
     "continued": WayRecipe("law_continued", times=0.5),

@@ -73,7 +73,8 @@ def random() -> Settled:
             fmean(r["by_entropy"][k]["accuracy"] - r["by_entropy"][k]["at_random"] for r in runs)
             for k in speeds
         ))  # fmt: skip
-    return Settled(tuple(gains), "sections {:+.1%}, pairs {:+.1%}".format(*gains))
+    points = [100 * gain for gain in gains]
+    return Settled(tuple(gains), "sections {:+.1f} points, pairs {:+.1f}".format(*points))
 
 
 # ================================================================ MobileBERT

@@ -60,6 +60,7 @@ from .views.budget import Offer
 
 PRECISION, SEEDS, LENGTH = "float32", range(3), 64
 BASE, HALF, MOBILE, EARLY = "float32", "half the layers", "MobileBERT's shape", "early exit"
+RANDOM_HALF = f"{HALF}, random start"  # as MOBILE starts
 SPEED = 0.3  # of the row that leaves early
 BATCH = 32
 
@@ -91,8 +92,8 @@ RECIPES = {
 
 
 def small_model(start: str, teacher: BertForMaskedLM) -> BertForMaskedLM:
-    """Before it learns: half the layers begin as the teacher's; MobileBERT's shape at random, half
-    as wide again inside its blocks as BERT-base's is of it."""
+    """Before it learns: half the layers begin as the teacher's or at random; MobileBERT's shape at
+    random, half as wide again inside its blocks as BERT-base's is of it."""
     theirs = teacher.config
     torch.manual_seed(0)
     shared: dict[str, Any] = {
@@ -100,11 +101,12 @@ def small_model(start: str, teacher: BertForMaskedLM) -> BertForMaskedLM:
         "max_positions": theirs.max_positions, "hidden_dropout": 0.0, "attention_dropout": 0.0,
         "initializer_range": 0.05,
     }  # fmt: skip
-    if start == HALF:
+    if start != MOBILE:
         config = DistilBertConfig(
             **shared, num_layers=2, intermediate_size=theirs.intermediate_size
         )
-        return initialise_from(BertForMaskedLM(distilbert_encoder(config)), teacher)
+        half = BertForMaskedLM(distilbert_encoder(config))
+        return initialise_from(half, teacher) if start == HALF else half
     thin = MobileBertConfig(
         **shared, num_layers=8, embedding_size=64, bottleneck_size=64, intermediate_size=256
     )

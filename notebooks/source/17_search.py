@@ -286,7 +286,7 @@ shared_words_chart()
 #
 # ### Together
 #
-# In a fusion by ranks, a weak partner counts as much as a strong one. Fused with the bi-encoder, BM25 loses on unseen packages ({{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}}) and gains on unseen modules, where the partner is better ({{number:beside('bi-encoder', 'BM25', 'modules', 'fused')}}). A mix of scores, with a weight chosen on other queries, gains on both: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}} and {{number:beside('bi-encoder', 'BM25', 'modules', 'mix')}}. (With untrained BERT, the zero line of a mix, it gains {{number:beside('mean', 'BM25', 'packages', 'mix')}} and {{number:beside('mean', 'BM25', 'modules', 'mix')}}.) That settles the third guess: **it depends on how you combine them, and on how weak the partner is.**
+# In a fusion by ranks, a weak partner counts as much as a strong one. Fused with the bi-encoder, BM25 loses on unseen packages ({{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}}) and gains on unseen modules, where the partner is better ({{number:beside('bi-encoder', 'BM25', 'modules', 'fused')}}). A mix of scores, with a weight chosen on other queries, gains on both: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}} and {{number:beside('bi-encoder', 'BM25', 'modules', 'mix')}}. (With untrained BERT, the zero line of a mix, it gains {{number:beside('mean', 'BM25', 'packages', 'mix')}} and {{number:beside('mean', 'BM25', 'modules', 'mix')}}.) That settles the third guess: **it depends on how you combine them, and on how weak the partner is.** (Measure with lists of equal length: sentence-transformers 6.2.0 evaluates a fusion as if each list that stops early went on with all relevant documents.)
 #
 # {{exercise:17.5}}
 

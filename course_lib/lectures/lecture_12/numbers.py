@@ -53,6 +53,12 @@ def roads_at(what: str, form: str, recipe: str = "joint", speed: float = 0.3) ->
     return f"{', '.join(first)} and {last}"
 
 
+def onnx_int8_size() -> str:
+    """The file in int8 as a fraction of float32's."""
+    stored_in = outcome(stored("12_serving"), "stored")
+    return f"{stored_in[serving_runs.ONNX_INT8][0] / stored_in[serving_runs.BASE][0]:.0%}"
+
+
 def known_whom(recipe: str, speed: float) -> list[float]:
     """Points by which each seed is right more often than with as many texts drawn at random."""
     return sorted(
@@ -115,6 +121,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "int8_times": partial(times, "int8", "float32"),
     "mobile_ms": lambda: f"{time_of(serving_runs.MOBILE):.1f}",
     "half_ms": lambda: f"{time_of(serving_runs.HALF):.1f}",
+    "onnx_int8_size": onnx_int8_size,
     "int8_cost": lambda: signed(
         100 * (results.served_accuracy("int8") - results.served_accuracy("float32"))
     ),

@@ -127,8 +127,10 @@ def counting() -> Settled:
 
 
 def afresh() -> Settled:
-    """Afresh less continued, chapters at equal FLOPs."""
-    return _ruled(MEDICINE, ("chapters", "own vocabulary, afresh", "continued"))
+    """Afresh less continued, at equal FLOPs and at three times as many: chapters and words."""
+    pairs = [(f"own vocabulary, afresh{n}", f"continued{n}") for n in ("", ", longer")]
+    measures = ("chapters", "in domain")
+    return _ruled(MEDICINE, *((m, *pair) for pair in pairs for m in measures))
 
 
 def means_settled() -> Settled:

@@ -36,8 +36,6 @@ LABELLED = AT_EACH_RATE | {  # about 3 minutes of one core a seed each
     "task text": RatedWay(times=TASK_TEXT, task_text=True),
     "continued, rate 3e-4": RatedWay(learning_rate=3e-4),
     "continued, rate 1e-4": RatedWay(learning_rate=1e-4),
-    "rows added, means": RatedWay("medicine_added"),
-    "rows replaced, means": RatedWay("medicine_replaced"),
 }
 
 

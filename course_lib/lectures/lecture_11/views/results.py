@@ -14,22 +14,27 @@ from course_lib.teaching.verdicts import in_points
 GENERAL, CONTINUED = "as it is", "continued"
 MIXED = "continued, general text mixed in"
 AFRESH, LONGER = "own vocabulary, afresh", "own vocabulary, afresh, longer"
+READ_LONGER = "continued, longer"
 ADDED, ADDED_RANDOM = "rows added, means", "rows added, random"
 REPLACED, RANDOM = "rows replaced, means", "random initialisation"
-ORDER = (RANDOM, GENERAL, CONTINUED, MIXED, AFRESH, LONGER, ADDED, ADDED_RANDOM, REPLACED)
+ORDER = (
+    RANDOM, GENERAL, CONTINUED, MIXED, READ_LONGER, AFRESH, LONGER, ADDED, ADDED_RANDOM, REPLACED,
+)  # fmt: skip
 SHORT = {  # names of rows that fit beside a chart
     MIXED: "continued, mixed", AFRESH: "afresh", LONGER: "afresh, 3 × FLOPs",
+    READ_LONGER: "continued, 3 × FLOPs",
     REPLACED: "rows replaced",
 }  # fmt: skip
 FAMILIES = {  # a colour and a marker for every way to the domain
     RANDOM: "no pre-training", GENERAL: "general", CONTINUED: "read on", MIXED: "read on",
     AFRESH: "afresh", LONGER: "afresh", ADDED: "rows", ADDED_RANDOM: "rows", REPLACED: "rows",
+    READ_LONGER: "read on",
 }  # fmt: skip
 FROM_NOTHING = ("no pre-training", "afresh")
 COUNTED = "no encoder"  # counting words, or a rule for tags
 COMPARED = (  # what the page says of two ways
     (CONTINUED, GENERAL), (MIXED, CONTINUED), (ADDED, GENERAL), (ADDED, CONTINUED),
-    (REPLACED, CONTINUED), (ADDED, ADDED_RANDOM), (AFRESH, CONTINUED), (LONGER, CONTINUED),
+    (REPLACED, CONTINUED), (ADDED, ADDED_RANDOM), (AFRESH, CONTINUED), (LONGER, READ_LONGER),
     (AFRESH, RANDOM), (GENERAL, RANDOM), (GENERAL, COUNTED), (CONTINUED, COUNTED),
     (LONGER, COUNTED),
 )  # fmt: skip

@@ -67,6 +67,8 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
         except CheckpointError:
             raise
         except Exception as error:  # torch's and ONNX Runtime's have many classes, and causes
+            if isinstance(error, OSError) and error.errno:  # a full disk
+                raise OSError(error.errno, error.strerror, str(path)) from error
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__

@@ -11,6 +11,7 @@ from pathlib import Path
 from course_lib.files import nearby
 
 HIDDEN, NOT_TXT, NO_FILE = "hidden", "not ending in .txt", "leading to no file"
+VOCABULARY = "a model's vocabulary"
 TWICE, EMPTY, BINARY = "leading to what is read anyway", "holding no text", "not text at all"
 MARKED = (".json", ".jsonl", ".ndjson", ".ipynb", ".csv", ".tsv", ".html", ".htm", ".xml")
 OPENING = r"[\s\[]*\{\s*\"|\s*<(\?xml|!doctype|html)\b"  # of JSON, XML or a page, whatever its name
@@ -23,9 +24,9 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
 
     Text is UTF-8, or UTF-16 with its mark; an empty line parts paragraphs. Hidden files and folders
     (a name that begins with a dot: a notebook's checkpoints, what macOS lays beside a file) are
-    left out, and so is a second way to a file that was read. Raises FileNotFoundError where there
-    is no such source, and ValueError where it has no file of text, one in another encoding or one
-    of JSON, XML or a table."""
+    left out, and so are a model's vocab.txt and a second way to a file that was read. Raises
+    FileNotFoundError where there is no such source, and ValueError where it has no file of text,
+    one in another encoding or one of JSON, XML or a table."""
     if not source.exists():
         raise FileNotFoundError(
             f'source = "{source}" was given; expected "documentation", "world", or a file or '
@@ -85,6 +86,8 @@ def _why_not(path: Path, roots: list[Path]) -> str | None:
         return None
     if path.suffix.lower() != ".txt":
         return NOT_TXT
+    if path.name == "vocab.txt" and path.with_name("config.json").is_file():
+        return VOCABULARY
     return None if path.is_file() else NO_FILE
 
 

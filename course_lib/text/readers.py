@@ -76,7 +76,8 @@ def read_jsonl(path: str | Path, *columns: str) -> dict[str, list[str]]:
 
 
 def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) of each row, that of the names first; empty lines are none."""
+    """(line, cells) of each row, that of the names first; empty lines are none; of one column, an
+    empty cell is a row."""
     first, _, rest = (text := _text(path)).partition("\n")
     if re.match(r"\s*(\{|\[\s*(\{|$))", first):
         raise ValueError(
@@ -88,10 +89,12 @@ def csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str
     delimiter = max(marks, key=lambda mark: _names_there(text, mark, columns))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line = before = 1 + bool(excel)
+    columns_there = 0
     with _long_cells():
         try:
             for row in reader:
-                if len(row) > 1 or "".join(row).strip():
+                if len(row) > 1 or "".join(row).strip() or (row and columns_there == 1):
+                    columns_there = columns_there or len(row)
                     yield line, row
                 line = reader.line_num + before
         except csv.Error as error:
@@ -166,7 +169,8 @@ def read_conll(
 
     A line has two columns, word and tag, or four, word, part of speech, chunk and entity tag, as
     CoNLL-2003 has; they are separated by tabs, or by white space where there are none. Lines of
-    -DOCSTART- are none of any sentence. A sentence's text is its words with spaces between them.
+    -DOCSTART- and CoNLL-U's comments are none of any sentence, whose text is its words with spaces
+    between them.
     kind: "entities", which come as BIO whatever the file has, or "pos" for parts of speech, as they
     stand. scheme: how entities are marked, "BIO" (IOB2), "IOB1" (B- only between two neighbours of
     one kind) or "BIOES" (BILOU, too); None: that which all tags of the file agree with.
@@ -192,6 +196,7 @@ def read_conll(
 
 
 Rows = list[tuple[int, list[str]]]  # (line, its columns)
+COMMENT = re.compile(r"# (newdoc|newpar|sent_id|text)\b")  # as CoNLL-U has them
 
 
 def _conll_sentences(path: Path) -> list[Rows]:
@@ -201,7 +206,7 @@ def _conll_sentences(path: Path) -> list[Rows]:
         # Not split() alone: it would cut at a space that may not break, inside a number.
         line = line.strip(" \t")
         row = [cell.strip(" ") for cell in re.split("\t+" if "\t" in line else " +", line) if cell]
-        if not row or row[0] == "-DOCSTART-":
+        if not row or row[0] == "-DOCSTART-" or COMMENT.match(line):
             sentences.append([])
             continue
         columns = columns or len(row)

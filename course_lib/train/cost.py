@@ -120,11 +120,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peak", type=float, default=PEAK, help="of a GPU, in FLOP/s")
     parser.add_argument("--used", type=float, default=USED, help="the fraction reached")
     options = parser.parse_args(arguments)
-    recipe = read_recipe(options.recipe or data_path("recipes", "course_bert.toml"))
-    speed = options.tokens_per_second or read_result("03_checkpoint")["tokens_per_second"]
+    speed = options.tokens_per_second
+    if options.recipe and speed is None:
+        parser.error("--recipe was given alone; expected --tokens-per-second, too, of its run.")
+    speed = read_result("03_checkpoint")["tokens_per_second"] if speed is None else speed
+    if not (speed > 0 and options.peak > 0 and 0 < options.used <= 1):
+        parser.error("expected --tokens-per-second and --peak above 0, and --used from 0 to 1.")
+    try:
+        recipe = read_recipe(options.recipe or data_path("recipes", "course_bert.toml"))
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     vocabulary = recipe.text.vocabulary
-    if not isinstance(vocabulary, int):
-        parser.error(f"{options.recipe} names a file as vocabulary; expected one with a number.")
+    if not isinstance(vocabulary, int) or recipe.model.family == "elmo":
+        parser.error(
+            f"{options.recipe} names a file as vocabulary, or ELMo; expected a vocabulary's size, "
+            "and a model that reads pieces."
+        )
     per_token = recipe_flops_per_token(recipe, vocabulary)
     source = f"{speed:,.0f} tokens a second ({recipe.name}) × {per_token:.3g} FLOPs a token"
     print(report(bert_phases(), speed * per_token, source, options.peak, options.used))

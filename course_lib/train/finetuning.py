@@ -277,8 +277,8 @@ def outputs_on(
     if not len(task):
         raise ValueError("A task without texts was given; expected at least one.")
     ours, theirs = getattr(model, "names", ()), getattr(task, "names", ())
-    named = ours and theirs and tuple(ours) != label_names(len(ours))
-    if named and tuple(ours) != tuple(theirs):
+    known = (tuple(theirs), label_names(len(theirs) or 1))
+    if ours and theirs and tuple(ours) not in known:
         raise ValueError(
             f"a task with the labels {', '.join(theirs)} was given to a model with "
             f"{', '.join(ours)}; expected the same, in the same order. Make the task with "

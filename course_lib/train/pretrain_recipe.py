@@ -269,7 +269,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise ValueError(f"{where} is {value!r}; expected a table.")
         return _build(hint, value, where)  # type: ignore[arg-type]
     types = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
-    if value in NONE and NoneType in types:
+    if value in NONE and NoneType in types and bool not in types:
         return None
     for kind in types:
         plain = getattr(kind, "__origin__", kind)
@@ -282,6 +282,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             continue
         if isinstance(plain, type) and plain is not tuple and isinstance(value, plain):
             return value
-    words = {NoneType: '"none"'}
-    names = " or ".join(words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
+    words = {NoneType: "" if bool in types else '"none"', bool: "bool (true or false)"}
+    shown = (words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
+    names = " or ".join(filter(None, shown))
     raise ValueError(f"{where} is {value!r}; expected a value of type {names}.")

@@ -71,6 +71,12 @@ def test_csv_refused(tmp_path, content, message):
         read_csv(written(tmp_path, content), "text", "label")
 
 
+def test_an_empty_cell_of_the_only_column_is_no_empty_line(tmp_path):
+    assert read_csv(written(tmp_path, "text\na\n\nb\n"), "text") == {"text": ["a", "b"]}
+    with pytest.raises(ValueError, match="line 3: the column 'text' is empty"):
+        read_csv(written(tmp_path, 'text\na\n""\nb\n'), "text")
+
+
 def test_json_lines(tmp_path):
     lines = '{"text": "a b", "label": 1}\r\n{"label": true, "text": "c", "more": []}\n\n'
     expected = {"text": ["a b", "c"], "label": ["1", "true"]}
@@ -134,7 +140,8 @@ def test_conll(tmp_path, form, named, columns, separator):
 
 
 def test_parts_of_speech(tmp_path):
-    (sentence,) = read_conll(written(tmp_path, "a DET\ncat NOUN\n"), "pos")
+    comments = "# newdoc\n# text = a cat\n"
+    (sentence,) = read_conll(written(tmp_path, f"{comments}a DET\ncat NOUN\n"), "pos")
     assert sentence.pos == ("DET", "NOUN") and sentence.entities == ()
 
 

@@ -170,6 +170,8 @@ def test_recipes_take_both_settings(tmp_path: Path):
     text = read_recipe(recipe).text
     assert (text.lowercase, text.strip_accents) == (False, True)
     recipe.write_text('name = "a"\n[text]\nstrip_accents = "no"\n')
+    with pytest.raises(ValueError, match=r"lowercase is 'off'; .* type bool \(true or false\)\."):
+        TextPart(lowercase="off")
     with pytest.raises(ValueError, match="strip_accents is 'no'; expected a value of type bool"):
         read_recipe(recipe)
 
@@ -207,6 +209,15 @@ def test_what_is_no_text_of_the_readers_is_left_out_with_a_line(name, content, l
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(content)
     assert read_folder(tmp_path) == ([READ], (left,))
+
+
+def test_the_vocabulary_of_a_model_is_no_text(tmp_path: Path):
+    for name in ("a.txt", "model/vocab.txt", "vocab.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(TEXT)
+    (tmp_path / "model" / "config.json").write_text("{}")
+    read, left = read_folder(tmp_path)
+    assert read == [READ, READ] and "1 left out, a model's vocabulary: model/vocab.txt." in left
 
 
 def test_a_file_given_alone_that_is_no_text_is_named(tmp_path: Path):

@@ -144,6 +144,15 @@ def test_predict():
         predict(model, ["Ann lives in Rome ."], tokenizer=WORDS, length=5)
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_model_without_names_has_as_many_classes_as_the_task(count):
+    model = BertForClassification(encoder(), count)
+    task = text_sequences(["Ann"], ["no"], ("no", "yes", "maybe"), WORDS, 9)
+    with pytest.raises(ValueError, match="labels no, yes, maybe was given to a model with LABEL_0"):
+        outputs_on(model, task, ["logits"])
+    assert outputs_on(BertForClassification(encoder(), 3), task, ["logits"])[0].shape == (1, 3)
+
+
 class Reader(BertForQuestionAnswering):
     """A reader whose answer starts and ends at a token; `null` is the logit of [CLS]."""
 

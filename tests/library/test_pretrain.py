@@ -927,6 +927,27 @@ def test_the_estimate_shows_its_sum():
     assert "together 2.82e+14 FLOPs" in said and "10 tokens × 1e8 = 1e+09" in said
     assert "2.82e+14 / 1e+09 = 2.82e+05 s = 3.3 days" in said
     assert cost.in_days(40 * 365.25 * cost.DAY) == "40 years"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--tokens-per-second -5", "above 0"),
+        ("--tokens-per-second 0", "above 0"),
+        ("--peak 0", "above 0"),
+        ("--used 40", "--used from 0 to 1"),
+        ("--used 0", "--used from 0 to 1"),
+        ("--recipe tiny.toml", "--tokens-per-second, too"),
+        ("--recipe nowhere.toml --tokens-per-second 9", "nowhere.toml"),
+    ],
+)
+def test_a_cost_of_nothing_is_refused(options, message, capsys):
+    with pytest.raises(SystemExit):
+        cost.main(options.split())
+    assert message in capsys.readouterr().err
+
+
+def test_the_published_schedule():
     assert sum(steps for steps, _ in cost.SCHEDULE) == 1_000_000
 
 

@@ -37,6 +37,7 @@ def soft_target_loss(
     dtype = upcast_type(student_logits, teacher_logits)
     student = (student_logits.to(dtype) / temperature).log_softmax(-1)
     teacher = (teacher_logits.detach().to(dtype) / temperature).log_softmax(-1)
+    teacher = teacher.clamp(min=torch.finfo(dtype).min)  # a logit of -inf: 0 · log 0 is 0
     total = F.kl_div(student, teacher, reduction="sum", log_target=True)
     return temperature**2 * total / max(1, len(student))
 
@@ -162,11 +163,8 @@ def _compare(student: Tensor, teacher: Tensor, overwrite: bool) -> Tensor:
         rows = max(1, len(student))  # many small steps would only wait for each other
     total = student.new_zeros((), dtype=dtype)
     for ours, theirs in zip(student.split(rows), teacher.split(rows), strict=True):
-        log_p, log_q = (
-            ours.log_softmax(-1, dtype=dtype),
-            theirs.log_softmax(-1, dtype=dtype),
-        )
-        gap = log_q - log_p
+        log_p, log_q = (x.log_softmax(-1, dtype=dtype) for x in (ours, theirs))
+        gap = log_q.clamp_(min=torch.finfo(dtype).min) - log_p  # as in soft_target_loss
         q = log_q.exp_()
         total += torch.dot(q.view(-1), gap.view(-1))
         if overwrite:

@@ -121,7 +121,12 @@ def transfer_knowledge(
     of each by name. The teacher is frozen, for good.
 
     batches: step -> Batch, counted through all stages. settings: of `fit`, such as learning_rate,
-    precision and seed."""
+    precision and seed. Raises ValueError for one checkpoint of several stages."""
+    if settings.get("checkpoint") is not None and len(plan) > 1:
+        raise ValueError(
+            f"checkpoint={settings['checkpoint']!r} was given for {len(plan)} stages; expected a "
+            "file for each. Call this a stage at a time, each with its own checkpoint and batches."
+        )
     result, before = {}, 0
     for stage in plan:
         result[stage.name] = fit(

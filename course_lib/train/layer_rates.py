@@ -2,7 +2,8 @@
 
 Layer-wise rates (Howard & Ruder 2018 call them discriminative fine-tuning): what lies nearer to the
 text moves less. Gradual unfreezing: first the head learns, then one layer more at a time. Both are
-a factor of the learning rate, by a parameter's name and the step: `fit(…, scale=…)`."""
+a factor of the learning rate, by a parameter's name and the step: `fit(…, scale=…)`. ALBERT's one
+block counts as the lowest layer, which FinBERT's program (`as_released`) never trains."""
 
 from __future__ import annotations
 
@@ -17,10 +18,12 @@ _LAYER = re.compile(r"\.blocks\.(\d+)\.")
 
 
 def layer_of(name: str, num_layers: int) -> int:
-    """-1 for embeddings, 0 … L - 1 for the encoder's layers, L for what stands on top."""
+    """-1 for embeddings (and DeBERTa's distances), 0 … L - 1 for the encoder's layers (the last one
+    with the norm behind it, as ModernBERT and ViT have), L for what stands on top."""
     if result := _LAYER.search(name):
         return int(result[1])
-    return -1 if "embeddings" in name else num_layers
+    below = "embeddings" in name or "stack.positions." in name
+    return -1 if below else num_layers - bool(re.search(r"\b(stack|encoder)\.norm\.", name))
 
 
 def layerwise_rates(num_layers: int, divisor: float = 1.2) -> Scale:

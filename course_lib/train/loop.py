@@ -144,14 +144,9 @@ def fit(
         model, learning_rate, weight_decay, betas, name=optimizer, one_by_one=scale is not None
     )
     recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
-    if optimizer != "adamw":
-        recipe["optimizer"] = optimizer
-    if decay != 1:
-        recipe["decay"] = decay
-    if released_schedule:
-        recipe["released_schedule"] = True
-    if scale:
-        recipe["scaled"] = True  # a run without does not go on with one that has it
+    later["scaled"] = bool(scale)  # a run without does not go on with one that has it
+    usual = {"optimizer": "adamw", "decay": 1, "released_schedule": False, "scaled": False}
+    recipe |= {name: value for name, value in later.items() if value != usual[name]}
     writes, done = checkpoint is not None and distributed.is_main_process, 0
     lock = lock_file(checkpoint) if writes else nullcontext(lambda: None)  # type: ignore[arg-type]
     with lock as check, distributed.on_device(model):
@@ -290,8 +285,11 @@ def _notify(callbacks: Sequence[Callback], report: Report, distributed: Distribu
 
 
 def _with_memory(callbacks: Sequence[Callback]) -> dict[str, Any]:
-    """The callbacks that remember something from one process to the next, by their class's name."""
-    return {type(c).__name__: c for c in callbacks if hasattr(c, "remember")}
+    """The callbacks that remember something, by class; of two of a class the second as "Name 2"."""
+    found = [callback for callback in callbacks if hasattr(callback, "remember")]
+    names = [type(callback).__name__ for callback in found]
+    again = [names[:at].count(name) for at, name in enumerate(names)]
+    return {n + f" {k + 1}" * (k > 0): c for n, k, c in zip(names, again, found, strict=True)}
 
 
 def _positions(batch: Batch) -> int:

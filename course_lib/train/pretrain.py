@@ -62,6 +62,7 @@ from .distributed import ONE_PROCESS, Distributed, join
 from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
+from .optimizers import make_optimizer
 from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe, with_start
 from .pretrain_text import Reading, read_text, read_words
@@ -134,6 +135,7 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
         ) from error
     if isinstance(model.config, BertConfig):
         _check_shape(recipe, model.config, reading.tokenizer.special)
+    make_optimizer(model, 0.0, 0.0, name=recipe.training.optimizer)  # Muon refuses some models
     return Pretraining(recipe, reading, train, heldout[: recipe.text.heldout], model, objective)
 
 
@@ -266,6 +268,7 @@ def _unread(recipe: PretrainRecipe) -> dict[str, str]:
         "added": (text.added > 0 and (elmo or world), "it is for WordPieces of a text"),
         "vocabulary": (own and text.vocabulary != 8_192, "the world has its own vocabulary"),
         "stories": (not world and text.stories != type(text).stories, "only the world has any"),
+        "optimizer": (elmo and training.optimizer == "muon", "an elmo has no blocks for Muon"),
         "short_length": (not training.short_steps
                          and training.short_length != type(training).short_length,
                          "only short_steps have it"),
@@ -333,10 +336,7 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
 def cut_sequences(sequences: PackedSequences, length: int) -> PackedSequences:
     """Sequences cut into pieces of `length` tokens; pieces of which less than half is text are left
     out. `length` must divide that of the sequences."""
-    ids, mask = (
-        sequences.input_ids.reshape(-1, length),
-        sequences.attention_mask.reshape(-1, length),
-    )
+    ids, mask = (x.reshape(-1, length) for x in (sequences.input_ids, sequences.attention_mask))
     full = mask.sum(dim=1) * 2 >= length
     return PackedSequences(ids[full], mask[full], torch.zeros_like(ids[full]))
 
@@ -624,12 +624,9 @@ def _begun(path: Path) -> dict[str, Any]:
 
 
 def _where(distributed: Distributed) -> str:
-    processes = (
-        "one process" if distributed.world_size == 1 else f"{distributed.world_size} processes"
-    )
-    return f"{processes} on {distributed.device.type}" + (
-        ", weights shared out" if distributed.sharded else ""
-    )
+    count, shared = distributed.world_size, ", weights shared out" if distributed.sharded else ""
+    processes = "one process" if count == 1 else f"{count} processes"
+    return f"{processes} on {distributed.device.type}{shared}"
 
 
 def finish(

@@ -50,6 +50,7 @@ def save_run(
         check_finite(f"largest entry of {name}", largest)
     for name, values in history.items():
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
+    recipe = {**recipe, "trained": _trained(model, optimizer)}  # the moments have numbers, no names
     header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True, default=float)}
     header["scaler"] = json.dumps(scaler.state_dict())  # {} where it changes nothing
     header["memories"] = json.dumps(memories or {})
@@ -84,24 +85,27 @@ def load_run(
 ) -> tuple[int, dict[str, list[float]], dict[str, Any]]:
     """Put a saved run back into all of them; returns (steps done, the loss curve, memories).
 
-    A path that does not exist is a run that has not begun: (0, {}, {}). Raises ValueError when the
-    file is damaged or belongs to another recipe."""
+    A path that does not exist is a run that has not begun: (0, {}, {}). Raises ValueError, with all
+    as it was, for a damaged file and one of another recipe, model or choice of frozen weights."""
     path = Path(path)
     for leftover in path.parent.glob(f"{glob.escape(path.name)}.tmp[0-9]*-*"):
         leftover.unlink(missing_ok=True)  # what a killed run was writing; never read
     if not path.exists():
         return 0, {}, {}
     tensors, header = _read(path)
-    saved, current = json.loads(header["recipe"]), json.loads(json.dumps(recipe, default=float))
-    if saved != current:
-        different = differences(saved, current)
+    weights, again, trained = _under("model.", tensors), _tied(model), _trained(model, optimizer)
+    ours = {n: v for n, v in model.state_dict().items() if n not in again}
+    then, now = ({"shape": {n: [*v.shape] for n, v in of.items()}} for of in (weights, ours))
+    saved = {**then, "trained": trained, **json.loads(header["recipe"])}  # older files name none
+    current = {**now, "trained": trained, **json.loads(json.dumps(recipe, default=float))}
+    if different := differences(saved, current):
         raise ValueError(
             f"{path} was saved by a run with other settings, which\n  "
-            + "\n  ".join(different)
-            + "\nexpected the same recipe, else the result would be a mixture. Choose another "
-            "checkpoint path, or delete the file to begin anew."
+            + "\n  ".join(different[:5] + ["…"] * (len(different) > 10) + different[5:][-5:])
+            + "\nexpected the same recipe and model, else the result would be a mixture. Choose "
+            "another checkpoint path, or delete the file to begin anew."
         )
-    put_weights(model, _under("model.", tensors))
+    put_weights(model, weights)
     _restore_optimizer(optimizer, _under("optimizer.", tensors))
     if scaler.is_enabled():
         scaler.load_state_dict(json.loads(header["scaler"]))
@@ -126,8 +130,8 @@ def differences(then: Any, now: Any, name: str = "") -> list[str]:
             whole = f"{name}.{key}" if name else key
             lines += differences(then.get(key), now.get(key), whole)
         return lines
-    then, now = ("not set" if value is None else json.dumps(value) for value in (then, now))
-    return [f"differs in {name}: {then} then, {now} now"] * (then != now)
+    old, new = ("not set" if value is None else json.dumps(value) for value in (then, now))
+    return [f"differs in {name}: {old} then, {new} now"] * (then != now)
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -171,6 +175,11 @@ def _restore_optimizer(optimizer: torch.optim.Optimizer, flat: Mapping[str, Tens
     optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
+def _trained(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, bool]:
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {names[id(p)]: True for group in optimizer.param_groups for p in group["params"]}
+
+
 def _tied(model: nn.Module) -> dict[str, str]:
     """Second names of weights that have several, as ELECTRA's tables do -> their first names."""
     first: dict[int, str] = {}
@@ -180,12 +189,8 @@ def _tied(model: nn.Module) -> dict[str, str]:
 
 def _whole(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
     """Tensors on the CPU, those that processes keep parts of gathered one by one."""
-    result = {}
-    for name, value in tensors.items():
-        value = whole_tensor(value)
-        if keep:
-            result[name] = value.cpu()
-    return result
+    whole = ((name, whole_tensor(value)) for name, value in tensors.items())
+    return {name: value.cpu() for name, value in whole if keep}
 
 
 def whole_tensor(value: Tensor) -> Tensor:

@@ -90,6 +90,20 @@ def test_number_formats():
     assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
 
 
+def test_a_word_that_the_teacher_rules_out_adds_nothing():
+    """A logit, or a bias, of -inf: torch's KL on probabilities."""
+    torch.manual_seed(0)
+    given = [x.requires_grad_(n < 3) for n, x in enumerate(draw((2, 7, 4, 4)))]
+    given[5][3] = -math.inf
+    s, t = (nn.functional.linear(*part) for part in (given[:3], given[3:]))
+    expected = nn.KLDivLoss(reduction="batchmean")(s.log_softmax(-1), t.softmax(-1))
+    found = soft_target_loss(s, t), distillation_loss(*given), distillation_loss_reference(*given)
+    gradients = [torch.autograd.grad(x, given[:3], retain_graph=True) for x in (expected, *found)]
+    for loss, parts in zip(found, gradients[1:], strict=True):
+        assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+        torch.testing.assert_close(parts, gradients[0])
+
+
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan, math.inf])
 @pytest.mark.parametrize("loss", [soft_target_loss, distillation_loss, distillation_loss_reference])
 def test_a_temperature_that_is_none(loss, temperature):

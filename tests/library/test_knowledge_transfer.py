@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -301,6 +302,16 @@ def test_batches_are_counted_through_the_stages():
 
     transfer_knowledge(student, teacher, counting, plan("progressive"))
     assert asked == list(range(12))
+
+
+def test_one_checkpoint_of_several_stages_is_refused(tmp_path: Path):
+    (student, teacher), path = networks(), tmp_path / "run.safetensors"
+    batches = pretraining_batches(draw_sequences(SPECIAL, 16, 12), SPECIAL, batch_size=8)
+    with pytest.raises(ValueError, match="for 3 stages; expected a file for each"):
+        transfer_knowledge(student, teacher, batches, plan("progressive"), checkpoint=path)
+    for part in plan("progressive"):
+        transfer_knowledge(student, teacher, batches, [part], checkpoint=tmp_path / part.name)
+    assert not path.exists() and (tmp_path / "layer 2").exists()
 
 
 def test_a_mobilebert_reads_its_teacher_without_a_matrix():

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib import load_pretrained
-from course_lib.checkpoints import save_folder
+from course_lib.checkpoints import FAMILIES, save_folder
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import (
@@ -237,6 +237,23 @@ def test_rates_by_hand():
         layerwise_rates(2, 0.5)
     with pytest.raises(ValueError, match="every=0 was given; expected at least one step"):
         gradual_unfreezing(2, 0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_weight_of_an_encoder_is_its_embeddings_or_a_layers(family):
+    """DeBERTa's table of distances counts as embeddings, a norm after the last layer with it."""
+    row = FAMILIES[family]
+    with torch.device("meta"):
+        encoder = row.encoder(row.config_class(num_layers=2), False)
+    layers = {name: layer_of(name, 2) for name, _ in encoder.named_parameters()}
+    layers |= {f"encoder.{name}": layer for name, layer in layers.items() if family != "vit"}
+    last = {name: layer for name, layer in layers.items() if "stack.norm." in name}
+    assert all(layer_of(name, 2) == layer for name, layer in layers.items())
+    assert set(last.values()) <= {1}
+    assert {layer for name, layer in layers.items() if "positions" in name} <= {-1}
+    norm = {"norm.weight", "norm.bias"}  # ViT's, whose name alone is any norm's
+    assert {layer for name, layer in layers.items() if name not in norm} <= {-1, 0, 1}
+    assert layer_of("encoder.norm.weight", 2) == 1 and layer_of("mlm.norm.weight", 2) == 2
 
 
 def trained(scale=None, steps=4):

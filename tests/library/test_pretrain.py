@@ -299,6 +299,8 @@ UNFIT = [
     (replace(small(), model=ModelPart(generator=0.5)), "generator was given; .*only an ELECTRA"),
     (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given; .* elmo masks"),
     (small("electra", "rtd", size="small", settings={"hidden_size": 33}), "hidden_size=33"),
+    (small_elmo(optimizer="muon"), "optimizer was given; .* an elmo has no blocks for Muon"),
+    (small(settings={"num_layers": 0}, optimizer="muon"), "a model without matrices in blocks"),
 ]  # fmt: skip
 
 

@@ -3,6 +3,8 @@ survives being killed at any moment, test_pretrain.py asks of the command.)"""
 
 from __future__ import annotations
 
+import copy
+import json
 import random
 import re
 
@@ -23,7 +25,7 @@ from course_lib.objectives.pretraining import (
     split_batch,
 )
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
-from course_lib.train import distributed
+from course_lib.train import distributed, state
 from course_lib.train.distributed import Distributed
 from course_lib.train.flops import step_flops
 from course_lib.train.layer_rates import gradual_unfreezing, layerwise_rates
@@ -458,6 +460,76 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
     for name, value in (("steps", 8), ("accumulate", 2), ("betas", (0.9, 0.98))):
         with pytest.raises(ValueError, match=rf"differs in {name}: .* then, .* now\nexpected"):
             train(path, **{"steps": 4, name: value})
+
+
+def frozen(part, **settings):
+    """A model of which a part, if any, keeps its weights."""
+    model = small_model(**settings)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not part or part not in name)
+    return model
+
+
+def four_steps(model, path, **settings):
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=16)
+    return fit(model, pretraining_loss, batches, steps=4, checkpoint=path, **settings)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize(
+    ("then", "now", "settings", "message"),
+    [
+        ("blocks.0", "blocks.1", {}, r"trained\.\S*blocks\.0\S*: not set then, true now"),
+        ("", "blocks.0", {}, r"trained\.\S*blocks\.0\S*: true then, not set now"),
+        ("embeddings", "", {}, r"trained\.\S*token.weight: not set then, true now"),
+        ("", "", {"type_vocab_size": 3}, r"shape\.\S*segment\S*: \[2, 32\] then, \[3, 32\] now"),
+        ("", "", {"num_layers": 1}, r"shape\.\S*blocks\.1\S*: \[.*\] then, not set now"),
+    ],
+)
+def test_a_checkpoint_of_another_model_is_refused_and_nothing_put_back(
+    tmp_path, then, now, settings, message, optimizer
+):
+    path, model = tmp_path / "run.safetensors", frozen(now, **settings)
+    before = copy.deepcopy(model)
+    four_steps(frozen(then), path, optimizer=optimizer)
+    with pytest.raises(ValueError, match=rf"differs in {message}[\s\S]*recipe and model"):
+        four_steps(model, path, optimizer=optimizer)
+    assert same_bits(model, before)
+
+
+def test_a_checkpoint_that_does_not_name_what_it_trained_is_believed(tmp_path):
+    path = tmp_path / "run.safetensors"
+    curve = four_steps(frozen("blocks.0"), path)
+    tensors, header = tensors_in(path)
+    recipe = json.loads(header.pop("recipe"))
+    assert len(recipe.pop("trained")) < len(dict(small_model().named_parameters()))
+    header["recipe"] = json.dumps(recipe)
+    save_file(tensors, path, {**header, "sha256": state._digest(tensors, header)})
+    assert four_steps(frozen("blocks.0"), path).losses == curve.losses
+
+
+class Best:
+    """A callback that remembers its lowest loss."""
+
+    def __init__(self, name):
+        self.name, self.memories = name, []
+
+    def __call__(self, report):
+        pass
+
+    def memory(self):
+        return {"name": self.name}
+
+    def remember(self, done, memory, losses):
+        self.memories.append(memory)
+
+
+def test_callbacks_of_one_class_have_a_memory_each(tmp_path):
+    path, pair = tmp_path / "run.safetensors", [Best("a"), Best("b"), Best("c")]
+    four_steps(small_model(), path, callbacks=pair)
+    assert [*json.loads(tensors_in(path)[1]["memories"])] == ["Best", "Best 2", "Best 3"]
+    four_steps(small_model(), path, callbacks=pair)
+    assert [best.memories for best in pair] == [[{}, {"name": name}] for name in "abc"]
 
 
 def flipped(share):

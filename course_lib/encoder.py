@@ -377,7 +377,7 @@ def mean_state(hidden: Tensor, mask: Tensor | None) -> Tensor:
 
 class Encoder(nn.Module):
     """Embeddings, a stack of blocks and, if given, a pooler. Without parts, it is BERT's
-    encoder."""
+    encoder. unread: settings of its file that nothing here computes with, to be written back."""
 
     def __init__(
         self,
@@ -391,6 +391,7 @@ class Encoder(nn.Module):
         self.embeddings = embeddings or Embeddings(config)
         self.stack = stack or Stack(config)
         self.pooler = pooler
+        self.unread: dict[str, Any] = {}
         self.apply(lambda module: initialise(module, config.initializer_range))
 
     def forward(

@@ -378,6 +378,7 @@ class BertForQuestionAnswering(EncoderWithHead):
     def __init__(self, encoder: Encoder, plain: bool = False) -> None:
         super().__init__(encoder)
         self.transform = nn.Identity() if plain else transform_for(encoder.config)
+        self.dropout = nn.Dropout(0.0)  # more where a DistilBERT's or ModernBERT's file says so
         self.span = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.span, encoder.config.initializer_range)
 
@@ -391,7 +392,7 @@ class BertForQuestionAnswering(EncoderWithHead):
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
-        start, end = self.span(self.transform(out.last_hidden_state)).unbind(-1)  # twice (B, T)
+        start, end = self.span(self.dropout(self.transform(out.last_hidden_state))).unbind(-1)
         return SpanOutput(start, end, *out.optional)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -25,6 +26,7 @@ from .families import (
     EXPECTED,
     MODELS,
     Family,
+    ForTask,
     Labelled,
     Model,
     family_named,
@@ -90,9 +92,8 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     if not kind._supports_sdpa:
         attention = "eager"
     options = {**_their_config(encoder_of(ours).config, family), **_their_head(ours, family)}
-    pooler = encoder_of(ours).pooler is not None
     choice = isinstance(ours, Encoder) and family.has_pooler
-    extra = {"add_pooling_layer": pooler} if choice else {}
+    extra = {"add_pooling_layer": encoder_of(ours).pooler is not None} if choice else {}
     hf_model = kind(kind.config_class(**options, attn_implementation=attention), **extra)
     parameter = next(ours.parameters())
     hf_model.to(device=parameter.device)
@@ -156,36 +157,42 @@ def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
 
 def _their_config(config: Any, family: Family) -> dict[str, Any]:
     _check_fixed(asdict(config), family, f"the {type(config).__name__}")
-    settings = {ours: n for ours, n in family.settings.items() if n not in family.derived}
-    theirs = {name: getattr(config, ours) for ours, name in settings.items()}
+    named = [(ours, name) for ours, name in family.settings.items() if name not in family.derived]
+    theirs = {name: getattr(config, ours) for ours, name in named}
     # transformers 5 no longer writes this, but ctranslate2 and older versions ask for it.
     kind = {n: v for n, v in family.fixed.items() if n == "position_embedding_type"}
     return {**theirs, **kind, **family.more(config)}
 
 
 def _their_head(model: Model, family: Family) -> dict[str, Any]:
-    """Settings of theirs that belong to the head: the labels' names, and its dropout."""
-    theirs: dict[str, Any] = {}
+    """Settings of theirs that belong to heads, as the labels' names, and others not read here."""
+    theirs = dict(encoder_of(model).unread)
     if isinstance(model, Labelled):
         theirs["id2label"] = dict(enumerate(model.names))
         theirs["label2id"] = {name: number for number, name in enumerate(model.names)}
         theirs |= getattr(model, "kept", {})
     if name := family.dropouts.get(type(model)):
-        theirs[name] = model.dropout.p if isinstance(model, Labelled) else 0.0
+        theirs[name] = model.dropout.p if isinstance(model, ForTask) else theirs.get(name, 0.0)
     return theirs
 
 
 MOST_LABELS = 1_000_000
 KEPT = ("problem_type", "sentence_transformers")  # what the logits mean: read, and written back
+UNREAD = r"(?!pad)\w+_(token_id|index)|lang2id|id2lang|lang_id"  # written back, no more
 PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
 
 
 def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> dict[str, Any]:
     """The same out of theirs, as `hollow` takes it. Two labels without names go unsaid there.
     Raises ValueError for labels and a dropout that are none."""
-    if not issubclass(kind, Labelled):
-        return {}
     theirs = {**family.absent, **theirs}
+    dropouts = {n: theirs[n] for n in family.dropouts.values() if theirs.get(n) is not None}
+    for name, value in dropouts.items():
+        check_number(name, value, below=1)
+    unread = {n: value for n, value in theirs.items() if re.fullmatch(UNREAD, n)} | dropouts
+    head = {"unread": unread, "dropout": dropouts.get(family.dropouts.get(kind, ""))}
+    if not issubclass(kind, Labelled):
+        return head
     for name, value in family.fixed_in.get(kind, {}).items():
         if theirs.get(name, value) != value:
             raise ValueError(
@@ -198,13 +205,10 @@ def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> di
     numbered = [names.get(str(label)) for label in range(len(names))]
     if not all(isinstance(name, str | int | float) for name in numbered):
         raise ValueError(f"id2label={named!r:.60} was given; expected names for 0, 1, 2 and so on.")
-    setting = family.dropouts.get(kind, "")
-    if (dropout := theirs.get(setting)) is not None:
-        check_number(setting, dropout, below=1)
     kept = {name: theirs[name] for name in KEPT if theirs.get(name) is not None}
     if (problem := kept.get("problem_type")) not in (None, *PROBLEMS):
         raise ValueError(f"problem_type={problem!r} was given; expected {' or '.join(PROBLEMS)}.")
-    return {"names": [*map(str, numbered)] or number, "dropout": dropout, "kept": kept}
+    return {**head, "names": [*map(str, numbered)] or number, "kept": kept}
 
 
 def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
@@ -214,8 +218,7 @@ def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
     try:
         _check_kinds(theirs, family)
         theirs = family.read(theirs)
-        settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
-        settings = {name: value for name, value in settings.items() if value is not None}
+        settings = {o: theirs[n] for o, n in family.settings.items() if theirs.get(n) is not None}
         return family.config_class(**settings)
     except ValueError as error:
         raise CheckpointError(f"{where}: {error}") from error
@@ -366,27 +369,30 @@ def hollow(
     dropout: float | None = None,
     plain: bool = False,
     kept: Mapping[str, Any] | None = None,
+    unread: Mapping[str, Any] | None = None,
 ) -> Model:
     """A model of this kind that has shapes but no memory yet.
 
     pooler: whether it has one, or its name in POOLERS; visits: of a DeBERTa's decoder; names,
     dropout, kept: of a head with classes; plain: whether a tagger or answer finder has BERT's head
-    in place of the member's own."""
+    in place of the member's own; unread: see Encoder."""
     with torch.device("meta"), _NothingDrawn():
         encoder = family.encoder(config, bool(pooler))
+        encoder.unread = dict(unread or {})
         if isinstance(pooler, str):
             encoder.pooler = POOLERS[pooler](config)
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
         transforms = kind in (BertForTokenClassification, BertForQuestionAnswering)
-        of_kind = {"plain": plain} if transforms else {}
-        if issubclass(kind, Labelled):
-            model = kind(encoder, names, **of_kind)  # type: ignore
-            model.dropout.p = model.dropout.p if dropout is None else dropout
-            if kept is not None:
-                model.kept = dict(kept)
-            return model
-        return encoder if issubclass(kind, Encoder) else kind(encoder, **of_kind)  # type: ignore
+        own = {"plain": plain} if transforms else {}
+        if issubclass(kind, Encoder):
+            return encoder
+        model = kind(encoder, *[names] * issubclass(kind, Labelled), **own)  # type: ignore
+        if dropout is not None and isinstance(model, ForTask):
+            model.dropout.p = dropout
+        if kept is not None:
+            model.kept = dict(kept)
+        return model
 
 
 class _NothingDrawn(TorchFunctionMode):

@@ -107,6 +107,7 @@ class Family:
     fixed_in: Mapping[type[Model], Mapping[str, Any]] = field(default_factory=dict)  # as `fixed`
     stored_prefix: str = ""  # what stands before encoder names in files, where it is another
     derived: tuple[str, ...] = ()  # settings that `read` makes and no file of theirs has
+    aliases: Mapping[str, str] = field(default_factory=dict)  # second names of settings, which win
 
     @property
     def has_pooler(self) -> bool:
@@ -152,6 +153,7 @@ MODULES = {
     "stack.blocks.#.output_norm": "encoder.layer.#.output.LayerNorm",
     "pooler.dense": "pooler.dense",
 }
+_WITH_CLASSES: tuple[type[Model], ...] = (BertForClassification, BertForTokenClassification)
 TASK_HEADS = {"classifier": "classifier", "span": "qa_outputs"}  # the same in every family
 
 
@@ -189,10 +191,7 @@ BERT = Family(
     fixed={"position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
     leftovers=("fit_denses.",),  # TinyBERT's: matrices to its teacher's width, one a layer
-    dropouts={
-        BertForClassification: "classifier_dropout",
-        BertForTokenClassification: "classifier_dropout",
-    },
+    dropouts={kind: "classifier_dropout" for kind in _WITH_CLASSES},
 )
 
 _DENSE_IN_HEAD = {"pooler.dense": "classifier.dense", "classifier": "classifier.out_proj"}
@@ -249,18 +248,18 @@ def _xlm_settings(config: XlmConfig) -> dict[str, Any]:
 
 
 def _read_xlm(theirs: dict[str, Any]) -> dict[str, Any]:
-    """As ours are spelt; released files have the vocabulary and the padding under older names."""
+    """As ours are spelt."""
     languages = theirs["n_langs"] if theirs["use_lang_emb"] else 0
     return {
         **theirs,
-        "vocab_size": theirs.get("n_words", theirs["vocab_size"]),
-        "pad_token_id": theirs.get("pad_index", theirs["pad_token_id"]),
         "n_langs": 0 if languages == 1 else languages,
         "intermediate_size": 4 * theirs["emb_dim"],
         "hidden_act": "gelu" if theirs["gelu_activation"] else "relu",
     }
 
 
+_COUNTS = {"num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
+_OLD_XLM = {"n_words": "vocab_size", "pad_index": "pad_token_id"}  # in released files
 XLM = Family(
     model_type="xlm",
     config_class=XlmConfig,
@@ -313,6 +312,7 @@ XLM = Family(
     more=_xlm_settings,
     read=_read_xlm,
     inputs={"token_type_ids": "langs"},
+    aliases={"hidden_size": "emb_dim", **_COUNTS, **_OLD_XLM},
 )
 
 
@@ -373,11 +373,8 @@ ALBERT = Family(
     more=_albert_groups,
     outputs={"seq_relationship_logits": "sop_logits"},
     tokenizer=Unigram.from_file,
-    dropouts={
-        BertForClassification: "classifier_dropout_prob",
-        BertForTokenClassification: "classifier_dropout_prob",
-        BertForPreTraining: "classifier_dropout_prob",  # its pair head has none here
-    },
+    # Its pair head has none here.
+    dropouts={k: "classifier_dropout_prob" for k in (*_WITH_CLASSES, BertForPreTraining)},
 )
 
 _BLOCK = "transformer.layer.#"
@@ -415,13 +412,11 @@ DISTILBERT = Family(
     },
     # Theirs has no setting for the epsilon: it is written into the code.
     fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
-    absent={"seq_classif_dropout": 0.2},
+    absent={"seq_classif_dropout": 0.2, "qa_dropout": 0.1},
     tokenizer=WordPiece.from_file,
     of_head={BertForClassification: {"pooler.dense": "pre_classifier"}},
-    dropouts={
-        BertForClassification: "seq_classif_dropout",
-        BertForQuestionAnswering: "qa_dropout",  # ours has none there
-    },
+    dropouts={BertForClassification: "seq_classif_dropout", BertForQuestionAnswering: "qa_dropout"},
+    aliases={"hidden_size": "dim", **_COUNTS},
 )
 
 ELECTRA = Family(
@@ -580,9 +575,7 @@ DEBERTA = Family(
     },
     settings={
         **SETTINGS,
-        "hidden_act": "hidden_act",
-        "span": "max_relative_positions",
-        "terms": "pos_att_type",
+        **{"hidden_act": "hidden_act", "span": "max_relative_positions", "terms": "pos_att_type"},
     },
     fixed={"relative_attention": True, "position_biased_input": False, "talking_head": False},
     absent={
@@ -613,12 +606,9 @@ DEBERTA_V2 = replace(
     tokenizer=Unigram.from_file,
     settings={
         **DEBERTA.settings,
-        "span": "position_buckets",
-        "furthest": "max_relative_positions",
-        "shared_projections": "share_att_key",
-        "normed_positions": "norm_rel_ebd",
-        "convolution": "conv_kernel_size",
-        "conv_act": "conv_act",
+        **{"span": "position_buckets", "furthest": "max_relative_positions"},
+        **{"shared_projections": "share_att_key", "normed_positions": "norm_rel_ebd"},
+        **{"convolution": "conv_kernel_size", "conv_act": "conv_act"},
     },
     fixed={
         **{"relative_attention": True, "position_biased_input": False, "conv_groups": 1},
@@ -691,13 +681,10 @@ MOBILEBERT = Family(
     tied=BERT.tied,
     settings={
         **SETTINGS,
-        "hidden_act": "hidden_act",
-        "embedding_size": "embedding_size",
+        **{name: name for name in ("hidden_act", "embedding_size", "classifier_activation")},
         "bottleneck_size": "intra_bottleneck_size",
         "num_feed_forwards": "num_feedforward_networks",
-        "normalization": "normalization_type",
-        "classifier_activation": "classifier_activation",
-        "attention_input": "reads",
+        **{"normalization": "normalization_type", "attention_input": "reads"},
     },
     fixed={"use_bottleneck": True, "trigram_input": True, "masked_score": None},
     absent={
@@ -800,15 +787,11 @@ MODERNBERT = Family(
     joined={".Wqkv": ("query", "key", "value")},
     settings={
         **{ours: theirs for ours, theirs in SETTINGS.items() if ours != "type_vocab_size"},
-        "hidden_act": "hidden_activation",
-        "hidden_dropout": "embedding_dropout",
-        "attention_dropout": "attention_dropout",
-        "layer_norm_eps": "norm_eps",
-        "biases": "norm_bias",
-        "window": "local_attention",
+        **{"hidden_act": "hidden_activation", "hidden_dropout": "embedding_dropout"},
+        **{"attention_dropout": "attention_dropout", "layer_norm_eps": "norm_eps"},
+        **{"biases": "norm_bias", "window": "local_attention"},
         "global_every": "global_attn_every_n_layers",
-        "global_base": "global_rope_theta",
-        "local_base": "local_rope_theta",
+        **{"global_base": "global_rope_theta", "local_base": "local_rope_theta"},
         "classifier_pooling": "classifier_pooling",
     },
     fixed={
@@ -827,7 +810,7 @@ MODERNBERT = Family(
         BertForTokenClassification: _in_head("transform"),
         BertForQuestionAnswering: _in_head("transform"),
     },
-    dropouts={**BERT.dropouts, BertForQuestionAnswering: "classifier_dropout"},  # none there
+    dropouts={**BERT.dropouts, BertForQuestionAnswering: "classifier_dropout"},
     more=_modernbert_settings,
     read=_read_modernbert,
 )

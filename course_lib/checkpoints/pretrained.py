@@ -343,6 +343,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
         refuse_pointer(path / name)
     settings = read_json(config_file)
     family = family_named(settings.get("model_type"), str(config_file))
+    settings |= {n: settings.pop(alias) for alias, n in family.aliases.items() if alias in settings}
     config = our_config(settings, family, str(config_file))
     named = settings.get("architectures") or []
     if not isinstance(named, list) or not all(isinstance(kind, str) for kind in named):
@@ -353,8 +354,8 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
         digest = check_hash(weights, sha256)
         state = canonical(in_one_format(read_weights(weights)), family)
         check_weights(state, weights)
-    kind = _kind_in(state, family, named, config)
     with one_error(config_file, CheckpointError):
+        kind = _kind_in(state, family, named, config)
         family = family.under_head(kind)
         head = our_head(kind, settings, family)
     with one_error(weights, CheckpointError):
@@ -389,8 +390,8 @@ def _kind_in(
 
     named: the classes of transformers that its configuration names, if it does. Only these tell a
     classifier of texts from one of tokens, and from others: a fine-tuned model must be among them.
-    """
-    return next(
+    Raises ValueError where it names none and the weights are those of several."""
+    fits = [
         kind
         for kind in MODELS
         if kind in (*family.classes, *family.ours_alone)
@@ -400,7 +401,13 @@ def _kind_in(
             or their_name(name, family.under_head(kind)) in state
             for name in _NEEDED[kind]
         )
-    )
+    ]
+    tasks = [family.classes[kind] for kind in fits if issubclass(kind, ForTask)]
+    if not named and len(tasks) > 1:
+        pooler = family.under_head(fits[0]).modules.get("pooler.dense")
+        if pooler in family.of_head.get(fits[1], {}).values() or f"{pooler}.weight" not in state:
+            raise ValueError(f"it lacks architectures; expected one: {' and '.join(tasks)} fit.")
+    return fits[0]
 
 
 def _wrap(
@@ -439,6 +446,10 @@ def _tokenizer_in(
             pad = states_pad or config.longest_text < config.max_positions
             error = contradiction(tokenizer, config, pad)
             if error is None:
+                beside = read_json(folder / TOKENIZER_CONFIG) if TOKENIZER_CONFIG in there else {}
+                length = beside.get("model_max_length") or config.longest_text
+                if 3 <= length < config.longest_text:
+                    tokenizer.model_max_length = int(length)
                 _warn_of_rows(tokenizer, config, folder)
                 return tokenizer, None
             error = f"{folder}: {error}"

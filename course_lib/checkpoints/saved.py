@@ -31,6 +31,7 @@ from .convert import check_sizes, compare_weights, encoder_of, hollow, known, to
 from .families import (
     MODELS,
     Family,
+    ForTask,
     Labelled,
     Model,
     Tokenizer,
@@ -78,6 +79,10 @@ def save(model: nn.Module, path: str | Path) -> str:
         usual = meaning_of(ours.names) if isinstance(ours, BertForClassification) else {}
         if (kept := getattr(ours, "kept", {})) != usual:
             more["kept"] = kept
+    elif isinstance(ours, ForTask) and ours.dropout.p:
+        more["dropout"] = ours.dropout.p
+    if unread := encoder_of(ours).unread:
+        more["unread"] = json.loads(json.dumps(unread))  # numbers of languages as texts, as read
     return write_own(model, path, about, **more)
 
 
@@ -230,7 +235,7 @@ def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dic
     files = {WHOLE: _library_tokenizer(tokenizer).to_str()}
     about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": config.longest_text,
+        "model_max_length": min(config.longest_text, tokenizer.model_max_length),
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
         **{name: tokenizer.token(getattr(special, name[:-6])) for name in NAMES},
     }
@@ -269,16 +274,14 @@ def _library_tokenizer(tokenizer: Tokenizer) -> Any:
 
     if isinstance(tokenizer, Unigram):
         return Library.from_str(tokenizer._read.to_str())
-    special = tokenizer.special
-    sep, cls = ((tokenizer.token(id), id) for id in (special.sep, special.cls))
+    sep, cls = ((tokenizer.token(id), id) for id in (tokenizer.special.sep, tokenizer.special.cls))
     if isinstance(tokenizer, WordPiece):
         fast = fast_wordpiece(tokenizer)
         fast.post_processor = processors.BertProcessing(sep, cls)
         return fast
     fast = fast_byte_bpe(tokenizer)
-    mask = tokenizer.token(special.mask)  # takes the space before it along, as RoBERTa's
-    plain = [token for token in SPECIAL_TOKENS if token != mask]
-    fast.add_special_tokens([*plain, AddedToken(mask, lstrip=True, special=True)])
+    added = (AddedToken(t, lstrip=t in tokenizer.lstrip, special=True) for t in SPECIAL_TOKENS)
+    fast.add_special_tokens([*added])
     fast.post_processor = processors.RobertaProcessing(sep, cls, add_prefix_space=False)
     return fast
 
@@ -308,9 +311,8 @@ def _load(path: Path, sha256: str | None) -> Model:
     _check_head(about)
     weights = any("pooler." in name for name in state)
     pooler = about.get("pooler") or (has_pooler(kind, config, weights) and _old_pooler(config))
-    of_head = {
-        name: about[name] for name in ("visits", "names", "dropout", "kept") if name in about
-    }
+    known = ("visits", "names", "dropout", "kept", "unread")
+    of_head = {name: about[name] for name in known if name in about}
     plain = not any(name.startswith("transform.") for name in state)
     model = hollow(kind, config, family, pooler, plain=plain, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -324,8 +326,9 @@ def _check_head(about: Mapping[str, Any]) -> None:
     names = about.get("names", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"names={names!r:.60} was given; expected a list of texts.")
-    if not isinstance(kept := about.get("kept", {}), dict):
-        raise ValueError(f"kept={kept!r:.60} was given; expected an object.")
+    for name in ("kept", "unread"):
+        if not isinstance(about.get(name, {}), dict):
+            raise ValueError(f"{name}={about[name]!r:.60} was given; expected an object.")
     check_number("dropout", about.get("dropout") or 0, below=1)
     check_size("visits", about.get("visits", 2), most=100)
     check_choice("pooler", about.get("pooler", "tanh"), POOLERS)

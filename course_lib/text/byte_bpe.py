@@ -502,9 +502,7 @@ def _from_two_files(vocab: Path, merges: Path) -> Parts:
     )
     added = config.get("added_tokens_decoder")
     tokens = [special.get("mask_token"), *(added.values() if isinstance(added, dict) else ())]
-    strips = {
-        files.text_of(token): token.get("lstrip") for token in tokens if isinstance(token, dict)
-    }
+    strips = {files.text_of(t): t.get("lstrip") for t in tokens if isinstance(t, dict)}
     strips = {MASK: True, **strips}
     return ids, [rule for rule in rules if rule], [token for token in strips if strips[token]]
 

@@ -58,6 +58,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 READERS = "The tokenizers library (Tokenizer.from_file) or transformers' AutoTokenizer may read it."
+END_CUT = "'right': of a long text the end is cut here"
 
 
 def refuse(
@@ -101,6 +102,7 @@ def read_tokenizer_json(path: Path, kind: str) -> tuple[Tokenizer, dict[str, Any
                 f"library, which counts on from the vocabulary, gives it {id}. Expected added "
                 "tokens in the order of their ids, without gaps."
             )
+    refuse(path, settings_unlike(read.truncation or {}, {"direction": "right"}), END_CUT)
     read.no_truncation()
     read.no_padding()
     return read, content
@@ -210,6 +212,8 @@ def refuse_beside(
     transformers' classes that cut as it does."""
     names = zip(NAMES, read.special_tokens, strict=True)
     expected = {"split_special_tokens": False, **expected, **dict(names)}
+    side = settings_unlike(read_object(path.with_name(CONFIG)), {"truncation_side": "right"})
+    refuse(path.with_name(CONFIG), side, END_CUT)
     for name in (MODEL_CONFIG, SPECIAL_MAP, CONFIG):
         settings = {key: text_of(value) for key, value in read_object(path.with_name(name)).items()}
         unlike = [] if name == MODEL_CONFIG else settings_unlike(settings, expected)

@@ -116,6 +116,7 @@ class Vocabulary:
 
     vocab: list[str]
     ids: dict[str, int]
+    model_max_length = 10**30  # tokens of a text, where a checkpoint says fewer than its model can
     special_tokens: Sequence[str]  # what is called [PAD], [UNK], [CLS], [SEP] and [MASK] in BERT
 
     @property

@@ -584,9 +584,9 @@ def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
 def _shown_by(vocab: Sequence[str]) -> dict[str, Any]:
     """What a vocabulary itself shows: whether its text kept capitals, and in lower case, accents.
 
-    A piece in a thousand may be a stray. The ## pieces do not count: training on texts that speak
-    of [MASK] brings ##M and ##A into uncased vocabularies, too."""
-    words = [piece for piece in vocab if not re.fullmatch(r"##.*|\[.+\]", piece, re.DOTALL)]
+    A piece in a thousand may be a stray. The ## pieces and special tokens' letters do not count:
+    training on texts that speak of [MASK] brings ##M and A into uncased vocabularies, too."""
+    words = [p for p in vocab if not re.fullmatch(r"##.*|\[.+\]|[ACDEKLMNPSU]", p, re.DOTALL)]
     cased = sum(word.lower() != word for word in words)
     marked = sum(without_accents(word) != word for word in words)
     lowercase, unmarked = (many <= len(words) // 1000 for many in (cased, marked))

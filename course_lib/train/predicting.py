@@ -82,9 +82,9 @@ def predict(
 
     model: a fine-tuned classifier, as `finetune` returns it, with its tokenizer, or as
     `load_pretrained` reads it, with its own. length: how many tokens a text may have, up to 512 if
-    the model can; of longer ones the end is cut, with a warning that counts them.
-    Raises TypeError for another model and for what are not several texts; ValueError without a
-    tokenizer, for no texts and for a text without a token."""
+    the model and its tokenizer's files allow it; of longer ones the end is cut, with a warning that
+    counts them. Raises TypeError for another model and for what are not several texts; ValueError
+    without a tokenizer, for no texts and for a text without a token."""
     classifier, tokenizer = _ready(model, BertForClassification, tokenizer, "text_sequences")
     problem = classifier.kept.get("problem_type")
     several = problem == "multi_label_classification"
@@ -93,7 +93,8 @@ def predict(
             "a model of a number instead of classes was given; expected at least two classes. "
             "predicted_values gives its numbers."
         )
-    sequences, cut = plain_sequences(texts, tokenizer, _length(classifier, length), second)
+    length = _length(classifier, tokenizer, length)
+    sequences, cut = plain_sequences(texts, tokenizer, length, second)
     if cut.texts:
         warnings.warn(str(cut), stacklevel=2)
     unknown = torch.zeros(len(sequences), dtype=torch.long)
@@ -124,7 +125,7 @@ def entities(
     parts of `length` tokens (up to 512), one after the other; at their borders an entity ends.
     model, tokenizer, errors: as in `predict`."""
     tagger, tokenizer = _ready(model, BertForTokenClassification, tokenizer, "tagged_sequences")
-    length = _length(tagger, length)
+    length = _length(tagger, tokenizer, length)
     parts: list[TaggedSentence] = []
     begins: list[tuple[int, int]] = []  # which text a part is of, and where it begins there
     texts = check_each(texts, str, TaggedSentence, one="text")
@@ -165,7 +166,7 @@ def answer(
     reader, tokenizer = _ready(model, BertForQuestionAnswering, tokenizer, "question_sequences")
     for text in (question, passage):
         check_text(text)
-    length = _length(reader, length, 384)
+    length = _length(reader, tokenizer, length, 384)
     room = length - len(tokenizer.encode(question)) - 2 - tokenizer.special.separators
     item = Question("the question", question, passage)
     task = question_sequences([item], tokenizer, length, max(1, room // 2))
@@ -291,10 +292,10 @@ def _ready(
     return model, tokenizer
 
 
-def _length(model: Any, length: int | None, most: int = 512) -> int:
+def _length(model: Any, tokenizer: Tokenizer, length: int | None, most: int = 512) -> int:
     longest: int = model.config.longest_text
     if length is None:
-        return min(longest, most)
+        return min(longest, most, getattr(tokenizer, "model_max_length", most))
     check_size("length", length, 3)
     if length > longest:
         raise ValueError(f"length={length} was given; the model reads up to {longest} tokens.")

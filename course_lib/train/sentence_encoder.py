@@ -39,9 +39,9 @@ class SentenceEncoder(nn.Module):
 
     pooling: "mean" of the states at real tokens, [CLS] and [SEP] among them, or "cls", the first
     state. normalize: vectors of unit length, so that a dot product is the cosine. length: how many
-    tokens a text may have; by default 256, or as many as the model can, if these are fewer. Raises
-    TypeError for what is no encoder or tokenizer, ValueError for another way to pool and a length
-    that the model cannot."""
+    tokens a text may have; by default 256, or as many as the model can or its files allow, if these
+    are fewer. Raises TypeError for what is no encoder or tokenizer, ValueError for another way to
+    pool and a length that the model cannot."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SentenceEncoder(nn.Module):
         check_tokenizer(tokenizer)
         check_choice("pooling", pooling, OLD_NAMES)
         longest = encoder.config.longest_text
-        self.length = min(256, longest) if length is None else length
+        self.length = min(256, longest, tokenizer.model_max_length) if length is None else length
         check_size("length", self.length, 3, longest)
         self.encoder, self.tokenizer = encoder, tokenizer
         self.pooling, self.normalize = pooling, normalize

@@ -652,6 +652,27 @@ def test_a_setting_that_is_absent_has_transformers_value(family: str):
     assert our_config(said, ours, "here") == our_config(theirs, ours, "there")
 
 
+@pytest.mark.parametrize("member", ["DistilBert", "XLM"])
+@torch.no_grad()
+def test_second_names_of_settings(tmp_path: Path, member: str):
+    """They win over the first ones, as in transformers."""
+    transformers = pytest.importorskip("transformers")
+    kind = getattr(transformers, f"{member}Model")
+    sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 60}
+    config = kind.config_class(**sizes, n_langs=1)
+    kind(config).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    del settings["emb_dim" if member == "XLM" else "dim"], settings["n_layers"]
+    settings |= {"n_heads": 12, **sizes}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    theirs, ours = kind.from_pretrained(tmp_path).eval(), load_pretrained(tmp_path).encoder
+    assert ours.config.num_heads == theirs.config.n_heads == 4
+    ids = torch.arange(3, 12)[None]
+    states = (model(ids).last_hidden_state for model in (ours, theirs))
+    torch.testing.assert_close(*states, rtol=0, atol=1e-5)
+
+
 def test_the_tokenizers_of_other_members(tmp_path: Path):
     byte_bpe = train_byte_bpe(["the cat sat on the mat"] * 3, 270)
     sizes = {**TINY, "vocab_size": byte_bpe.vocab_size}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -423,3 +424,20 @@ def test_padding_removed_where_words_are_predicted():
         plain = ours(**case.inputs, predict_at=case.to_predict).logits
         packed = ours(**case.inputs, predict_at=case.to_predict, remove_padding=True).logits
     assert distance(packed, plain) <= TOLERANCE[torch.float64]
+
+
+@pytest.mark.parametrize("member", ["modernbert", "mobilebert", "ultrabert", "bert", "distilbert"])
+@pytest.mark.parametrize("task", ["classes", "tokens"])
+def test_a_class_that_is_not_named(tmp_path: Path, member: str, task: str):
+    """Read by its weights, and refused where a classifier and a tagger have the same ones."""
+    config = MEMBERS[member].case(PADDED).config
+    if member == "mobilebert":  # whose classifier then has no pooler's weights
+        config = replace(config, classifier_activation=False)
+    ours = made(member, task, config)
+    to_transformers(ours).save_pretrained(tmp_path)
+    say(tmp_path, architectures=None)
+    if member in ("bert", "distilbert"):
+        assert type(load_pretrained(tmp_path).model) is type(ours)
+    else:
+        with pytest.raises(CheckpointError, match=r"lacks architectures; expected one: .* fit"):
+            load_pretrained(tmp_path)

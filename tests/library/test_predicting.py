@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +40,7 @@ from course_lib.train.finetuning import (
     predicted_tags,
 )
 from course_lib.train.predicting import _words, answer, entities, predict
+from course_lib.train.sentence_encoder import SentenceEncoder
 
 WORDS = WordPiece.from_words(
     ["ann", "bob", "lee", "rome", "##shire", "york", "lives", "in", "where", ".", "?", ",", "-"]
@@ -371,3 +374,36 @@ def test_a_problem_that_transformers_does_not_have_is_refused(tmp_path: Path):
     config.write_text(config.read_text().replace("single_label_cl", "three_label_cl"))
     with pytest.raises(CheckpointError, match="problem_type='three_label_classification' was giv"):
         load_pretrained(tmp_path)
+
+
+LONG = ["bob lives in york " * 3]
+
+
+@pytest.mark.parametrize(("said", "tokens"), [(8, 8), (30, 14), (10**30, 14), (None, 14), (2, 14)])
+def test_a_length_that_the_files_say(tmp_path: Path, said: int | None, tokens: int):
+    """model_max_length cuts texts as it does in transformers, and what is saved says the same."""
+    torch.manual_seed(0)
+    model = BertForClassification(encoder(), ["no", "yes"])
+    save_folder(model, tmp_path / "a", WORDS)
+    path = tmp_path / "a" / "tokenizer_config.json"
+    about = {**json.loads(path.read_text()), "model_max_length": said}
+    path.write_text(json.dumps({name: value for name, value in about.items() if value is not None}))
+    found = load_pretrained(tmp_path / "a")
+    with warnings.catch_warnings(record=tokens < 14):
+        result = predict(found, LONG)
+        assert result == predict(found, LONG, length=tokens)
+        assert SentenceEncoder(found.encoder, found.tokenizer).length == (8 if said == 8 else
+               30 if said == 30 else 32)  # fmt: skip
+    save_folder(found.model, tmp_path / "b", found.tokenizer)
+    saved = json.loads((tmp_path / "b" / "tokenizer_config.json").read_text())
+    assert saved["model_max_length"] == (said if said in (8, 30) else 32)
+
+
+def test_a_text_cut_at_its_start_is_refused(tmp_path: Path):
+    save_folder(BertForClassification(encoder(), ["no", "yes"]), tmp_path, WORDS)
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "truncation_side": "left"}))
+    with pytest.warns(UserWarning, match="truncation_side = 'left'; expected 'right'"):
+        found = load_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="truncation_side = 'left'"):
+        predict(found, LONG)

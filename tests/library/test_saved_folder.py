@@ -26,7 +26,7 @@ from course_lib.heads import (
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
-from course_lib.text.byte_bpe import train_byte_bpe
+from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import classifier_on
@@ -440,3 +440,67 @@ def test_an_adapter_is_not_read_as_if_it_were_applied(tmp_path: Path):
     (tmp_path / "model.safetensors").unlink()  # an adapter alone
     with pytest.raises(CheckpointError, match=r"PEFT adapter of 'some/base'.*merge_and_unload"):
         load_pretrained(tmp_path)
+
+
+SHAPE = {"vocab_size": 40, "max_position_embeddings": 9}
+DIM = {**SHAPE, "dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 12}
+HIDDEN = {
+    **SHAPE, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 12,
+}  # fmt: skip
+EMB = {**SHAPE, "emb_dim": 8, "n_layers": 1, "n_heads": 2, "n_langs": 2, "pad_token_id": 0}
+LANGUAGES = {"lang2id": {"en": 0, "fr": 1}, "id2lang": {"0": "en", "1": "fr"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "kept"),
+    [
+        ("XLMWithLMHeadModel", EMB, {**LANGUAGES, "mask_token_id": 7, "mask_index": 7}),
+        ("DistilBertForQuestionAnswering", DIM, {"qa_dropout": 0.3}),
+        ("DistilBertForMaskedLM", DIM, {"qa_dropout": 0.4, "seq_classif_dropout": 0.4}),
+        ("AlbertForPreTraining", HIDDEN, {"embedding_size": 5, "classifier_dropout_prob": 0.2}),
+        ("AlbertModel", HIDDEN, {"classifier_dropout_prob": 0.3}),
+        ("BertForMaskedLM", HIDDEN, {"classifier_dropout": 0.3}),
+        ("RobertaModel", HIDDEN, {"bos_token_id": 5, "eos_token_id": 6, "pad_token_id": 3}),
+        ("ElectraForPreTraining", HIDDEN, {"classifier_dropout": 0.3}),
+    ],
+)
+def test_settings_that_nothing_here_reads_are_kept(
+    tmp_path: Path, kind: str, shape: dict[str, Any], kept: dict[str, Any]
+):
+    made = getattr(transformers, kind)
+    made(made.config_class(**shape, **kept)).save_pretrained(tmp_path / "theirs")
+    found = load_pretrained(tmp_path / "theirs")
+    model = found.model or found.encoder
+    room.save(model, tmp_path / "m.safetensors")
+    for number, ours in enumerate((model, room.load(tmp_path / "m.safetensors"))):
+        save_folder(ours, tmp_path / str(number), None)
+        settings = written(tmp_path / str(number))
+        assert {name: settings.get(name) for name in kept} == kept
+
+
+def test_the_dropout_before_an_answer(tmp_path: Path):
+    """DistilBERT's qa_dropout, a tenth where its file does not say; none in what is built here."""
+    theirs = transformers.DistilBertForQuestionAnswering(transformers.DistilBertConfig(**DIM))
+    theirs.save_pretrained(tmp_path)
+    ours = load_pretrained(tmp_path).model
+    assert ours.dropout.p == theirs.dropout.p == 0.1  # type: ignore[union-attr]
+    assert to_transformers(BertForQuestionAnswering(ours.encoder)).dropout.p == 0  # type: ignore
+
+
+@pytest.mark.parametrize("strips", [(), ("<mask>",), ("<mask>", "<s>")])
+def test_what_strips_the_space_before_it_is_kept(tmp_path: Path, strips: tuple[str, ...]):
+    made = train_byte_bpe(["the cat sat on the mat"] * 3, 270)
+    tokenizer = ByteBPE(made.vocab, made.merges, strips)
+    config = {"hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 12}
+    save_folder(
+        roberta_for_masked_lm("base", vocab_size=len(made), max_positions=9, **config),
+        tmp_path,
+        tokenizer,
+    )
+    found = load_pretrained(tmp_path).tokenizer
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    text = "the <mask> cat <s>"
+    expected = tokenizer.encode(text, parse_special=True)
+    assert found.encode(text, parse_special=True) == expected  # type: ignore
+    assert theirs(text, add_special_tokens=False)["input_ids"] == expected

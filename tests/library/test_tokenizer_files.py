@@ -82,6 +82,7 @@ def frame(pair: str, cls: str, sep: str, ids: dict[str, int]) -> dict[str, Any]:
 TO_THREE = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
 CUT_SHORT = [
     Change("truncation", TO_THREE),
+    Change("truncation", {**TO_THREE, "direction": "Left"}, "direction = 'left'; expected 'right'"),
     Change("padding", {"strategy": {"Fixed": 20}, "direction": "Right", "pad_to_multiple_of": None,
                        "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}),
 ]  # fmt: skip
@@ -294,6 +295,8 @@ MARKED = [*SPECIAL_TOKENS, "the", "für", "fur", "ubung", "übung"]
         (MARKED, {"strip_accents": True}, (True, True)),
         (MARKED, {"do_lower_case": True}, (True, True)),
         ([*UNCASED, *(f"w{n}" for n in range(2_000)), "Ä"], None, (True, True)),  # a stray
+        ([*UNCASED, *"ACDEKLMPS"], None, (True, True)),  # of texts that speak of [MASK]
+        ([*UNCASED, "B"], None, (False, False)),
     ],
 )
 def test_pieces_say_whether_capitals_and_accents_are_kept(

@@ -12,7 +12,7 @@ import re
 import secrets
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
@@ -179,22 +179,42 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
     Windows that is refused while another program, such as a virus scanner, has the file open: it is
     asked a few times more. Raises OSError, with the file's name, where it cannot be written.
     """
-    path = place_for(path)
-    partial = path.with_name(f"{path.name}.tmp{os.getpid()}-{secrets.token_hex(4)}")
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    return write_together({path: content})
+
+
+def write_together(contents: Mapping[Any, bytes | str]) -> Path:
+    """Write files that belong together as `write_atomic` does, all or, where one cannot be written,
+    none; returns the last, without which the others must mean nothing: it is gone while the new
+    ones take their places."""
+    contents = {place_for(path): content for path, content in contents.items()}
+    mark = f"tmp{os.getpid()}-{secrets.token_hex(4)}"
+    partial = {path: path.with_name(f"{path.name}.{mark}") for path in contents}
     try:
-        with open(partial, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _replace(partial, path)
-    except OSError as error:  # a full disk's has no name, another's that of the partial file
+        for path, content in contents.items():
+            with naming(path), open(partial[path], "xb") as file:
+                file.write(content.encode("utf-8") if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+        if len(contents) > 1:
+            path.unlink(missing_ok=True)
+        for path in contents:
+            with naming(path):
+                _replace(partial[path], path)
+    finally:
+        for unfinished in partial.values():
+            unfinished.unlink(missing_ok=True)
+    return path
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError has this file's name: a full disk's has none, another's that of a partial file."""
+    try:
+        yield
+    except OSError as error:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return path
 
 
 def place_for(path: str | Path) -> Path:

@@ -18,7 +18,7 @@ from course_lib.config import BertConfig, check_choice, check_number, check_size
 from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.mobilebert import MobileBertConfig
-from course_lib.files import as_path, json_object, one_error, write_atomic
+from course_lib.files import as_path, json_object, one_error, write_atomic, write_together
 from course_lib.heads import BertForClassification, BertForMaskedLM, meaning_of
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.features import check_tokenizer
@@ -137,8 +137,8 @@ def save_folder(
     `load_pretrained(folder)` reads it back, and so do transformers' AutoModel… and AutoTokenizer,
     in float32 whatever the weights' format (float64 stays), so that it can be trained further.
 
-    half: weights in float16, half the size and about three significant digits. The file of weights
-    is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not
+    half: weights in float16, half the size and about three significant digits. Where a file cannot
+    be written, none is. Of a DeBERTa with its enhanced mask decoder, which transformers does not
     have, it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files
     that stand there from before and, given no tokenizer, of an old one's files. Raises
     CheckpointError for a model that transformers does not have, for weights that are not finite
@@ -177,10 +177,9 @@ def save_folder(
             f"{folder} holds {', '.join(old)} from before, to be read beside the new files. Delete "
             "them, or give another folder."
         )
-    for name, text in files.items():
-        write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
-    write_atomic(folder / WEIGHTS, data)
+    contents: dict[str, bytes | str] = {**files, WEIGHTS: data}
+    write_together({folder / name: content for name, content in contents.items()})
     if old:
         warnings.warn(
             f"{folder} holds {', '.join(old)} from before, which load_pretrained reads. Delete "

@@ -18,7 +18,7 @@ from course_lib.checkpoints.families import Tokenizer
 from course_lib.checkpoints.reading import read_json
 from course_lib.config import check_choice, check_size
 from course_lib.encoder import Encoder, mean_state
-from course_lib.files import as_path, one_error, write_atomic
+from course_lib.files import as_path, one_error, write_together
 from course_lib.text.features import check_tokenizer, plain_sequences
 
 from .finetuning import unwrap_encoder
@@ -118,8 +118,9 @@ class SentenceEncoder(nn.Module):
             POOLING: {"word_embedding_dimension": self.encoder.config.hidden_size, **pooling},
             MODULES: modules,
         }
-        for name, content in files.items():
-            write_atomic(folder / name, json.dumps(content, indent=1) + "\n")
+        (folder / MODULES).unlink(missing_ok=True)  # no old one beside the new weights
+        as_json = {name: json.dumps(content, indent=1) + "\n" for name, content in files.items()}
+        write_together({folder / name: text for name, text in as_json.items()})
         return digest
 
     @classmethod

@@ -57,6 +57,40 @@ def test_a_killed_write_leaves_the_old_file_and_a_failed_one_no_rubbish(tmp_path
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("fails", [1, 2, 3])
+def test_files_that_belong_together_are_all_new_or_all_old(monkeypatch, tmp_path, fails):
+    """A disk that fills up at any of them; one killed while they take their places."""
+    names = ("a.json", "b/c.json", "weights")
+    files.write_together({tmp_path / name: "old" for name in names})
+    real, count = os.fsync, iter(range(1, 9))
+
+    def full(number):
+        if next(count) == fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=names[fails - 1]):
+        files.write_together({tmp_path / name: "new" for name in names})
+    assert [(tmp_path / name).read_text() for name in names] == ["old"] * 3
+    assert len([p for p in tmp_path.rglob("*") if p.is_file()]) == 3
+    monkeypatch.undo()
+    moved = []
+
+    def killed(partial, path):
+        if len(moved) == fails - 1:
+            raise KeyboardInterrupt
+        moved.append(os.replace(partial, path))
+
+    monkeypatch.setattr(files, "_replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        files.write_together({tmp_path / name: "new" for name in names})
+    assert not (tmp_path / "weights").exists()
+    monkeypatch.undo()
+    files.write_together({tmp_path / name: "new" for name in names})
+    assert [(tmp_path / name).read_text() for name in names] == ["new"] * 3
+
+
 def test_a_full_disk_is_told_with_the_file_it_has_no_room_for(tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -378,7 +378,7 @@ class BertForQuestionAnswering(EncoderWithHead):
     def __init__(self, encoder: Encoder, plain: bool = False) -> None:
         super().__init__(encoder)
         self.transform = nn.Identity() if plain else transform_for(encoder.config)
-        self.dropout = nn.Dropout(0.0)  # more where a DistilBERT's or ModernBERT's file says so
+        self.dropout = nn.Dropout(0.0)  # unless a file says more
         self.span = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.span, encoder.config.initializer_range)
 

@@ -207,9 +207,8 @@ def finetune(
     """Train a copy of the whole encoder on the task; the one that was passed in does not change.
 
     encoder: one, or what `load_pretrained` returns. steps or epochs: the number of batches to train
-    on, or of passes over the texts, in whole batches, rounded up. Each pass has a new order and
-    drops texts that fill no batch, so one epoch can miss a few and read others twice (of the next
-    pass). batch_size: None for 16, or for all where there are fewer.
+    on, or of passes over the texts, of which each drops the few that fill no batch. batch_size:
+    None for 16, or for all where there are fewer.
     learning_rate: None for that of RATES, by the encoder's size.
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. plain_head: BERT's head on every member, in place of the one that

@@ -389,7 +389,7 @@ for task, where, starts in markup_table():
 # **Sections are a second, smaller success**: {{number:markup_score(SECTION, COURSE)}} against {{number:markup_score(SECTION, AT_RANDOM)}} from random
 # initialisation, which again does not fit its training sentences, and {{number:markup_score(SECTION, 'baseline')}} for the bag of words. In packages never
 # read, our BERT is far above the bag of words but hardly above random initialisation. Ours most often takes {{number:confused()[1]}} for
-# {{number:confused()[2]}}. (An attribute may store a parameter and be described in the same words.) For *kinds of parameters* ours is ahead of both, in both
+# {{number:confused()[2]}}. For *kinds of parameters* ours is ahead of both, in both
 # tests (random initialisation does not quite fit here, either).
 #
 # ### Five more tasks: some work, some do not
@@ -405,10 +405,9 @@ for task, where, starts in markup_table():
 # | parts of speech | {{number:train_sentences}} | | a clear success |
 # | answers | {{number:train_answers}} | SQuAD: 100,000 | not learned |
 #
-# (SST-2, MNLI and CoLA belong to GLUE, a famous collection; see the end of the page.) Why does our BERT learn tags and not meaning? A word's neighbours show whether
+# (SST-2, MNLI and CoLA belong to GLUE: see the end of the page.) Why does our BERT learn tags and not meaning? A word's neighbours show whether
 # it is a noun or a name, and predicting masked words teaches neighbours. To tell whether a text praises, or follows from another, takes more reading, more labels, or
-# both. (Sections are classes of texts, too, but with many more texts, of a kind that our BERT has read.) We wrote this explanation after our runs, so they do not
-# confirm it.
+# both. We wrote this after our runs, so they do not confirm it.
 #
 # The architecture alone is not to blame. Google's BERT-Mini has our four layers of 256. Pre-trained on BERT's corpus, {{number:times_words}} times the size of
 # ours, and fine-tuned on all labels, it reaches {{number:printed('glue')['bert_mini_leaderboard']['scores']['SST-2']}} on SST-2 and {{number:mini_mnli}} on MNLI,
@@ -952,7 +951,7 @@ curves_chart(
 # |---|---|---|
 # | **restarts** | BERT-large sometimes failed on small sets; so the authors made several runs with different data orders and heads, and kept the best | BERT, section 4.1 |
 # | **spread** | one setting, MRPC: between 84% and 88% from run to run | README of BERT's code |
-# | **warm-up** | the rate rises from near 0, so that the first steps, with a random head, do little harm | our loop and BERT's released code: a tenth of the steps (for pre-training: BERT, A.2). In the released code the rate then drops to 0.9 of the maximum, because its decay counts from step 0. There and in transformers the very first step has rate 0: its batch is lost |
+# | **warm-up** | the rate rises from near 0, so that the first steps, with a random head, do little harm | our loop and BERT's released code: a tenth of the steps. In the released code the rate then drops to 0.9 of the maximum, because its decay counts from step 0. |
 # | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not do this, and at the same rate its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
 # Zhang and others found that without the correction runs on few texts are unstable; torch's AdamW, which we use, corrects. Mosbach and others (2020) blame

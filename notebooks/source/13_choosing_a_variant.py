@@ -356,7 +356,7 @@ equal_size_chart()
 #
 # ### Text that people wrote
 #
-# The twins are made by rules. So we also pre-train {{number:in_letters(sum(name in MEMBERS for name in stored(written.FILE)['runs']))}} members and a plain model on the documentation of Python and its libraries, with equal FLOPs, and fine-tune them on three tasks of lecture 03: which section of a docstring a sentence is from, which kind of parameter it describes, and which package a paragraph is from (some 1,500 labels each).
+# The twins are made by rules. So we also pre-train all {{number:len(MEMBERS)}} members and a plain model on the documentation of Python and its libraries, with equal FLOPs, and fine-tune them on three tasks of lecture 03: which section of a docstring a sentence is from, which kind of parameter it describes, and which package a paragraph is from (some 1,500 labels each).
 #
 # Width, depth and batches are those of the stories (with four heads instead of two, and sequences of 32 pieces), and each model again has the best of its own rates. But the optimizer differs: here **Muon** (page 16) trains the matrices in the blocks. With it BERT recovers {{number:pieces('BERT')}} of the masked pieces after {{number:BERT.flops:,}} steps; always predicting the most frequent piece gives 6%. (In a first try with AdamW, whose runs we did not store, the members had hardly left the plateau after as many steps.) (One core with bfloat16 needs about eight hours for everything.)
 

@@ -286,10 +286,10 @@ def _notify(callbacks: Sequence[Callback], report: Report, distributed: Distribu
 
 def _with_memory(callbacks: Sequence[Callback]) -> dict[str, Any]:
     """The callbacks that remember something, by class; of two of a class the second as "Name 2"."""
-    found = [callback for callback in callbacks if hasattr(callback, "remember")]
-    names = [type(callback).__name__ for callback in found]
+    ours = [callback for callback in callbacks if hasattr(callback, "remember")]
+    names = [type(callback).__name__ for callback in ours]
     again = [names[:at].count(name) for at, name in enumerate(names)]
-    return {n + f" {k + 1}" * (k > 0): c for n, k, c in zip(names, again, found, strict=True)}
+    return {n + f" {k + 1}" * (k > 0): c for n, k, c in zip(names, again, ours, strict=True)}
 
 
 def _positions(batch: Batch) -> int:

@@ -283,6 +283,6 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if isinstance(plain, type) and plain is not tuple and isinstance(value, plain):
             return value
     words = {NoneType: "" if bool in types else '"none"', bool: "bool (true or false)"}
-    shown = (words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
-    names = " or ".join(filter(None, shown))
+    kinds = (words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
+    names = " or ".join(filter(None, kinds))
     raise ValueError(f"{where} is {value!r}; expected a value of type {names}.")

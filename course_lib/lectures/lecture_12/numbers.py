@@ -121,7 +121,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "int8_times": partial(times, "int8", "float32"),
     "mobile_ms": lambda: f"{time_of(serving_runs.MOBILE):.1f}",
     "half_ms": lambda: f"{time_of(serving_runs.HALF):.1f}",
-    "onnx_int8_size": onnx_int8_size,
     "int8_cost": lambda: signed(
         100 * (results.served_accuracy("int8") - results.served_accuracy("float32"))
     ),

@@ -12,10 +12,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import by_rule
 from course_lib.train.new_vocabulary import with_vocabulary
 
-FEW = (
-    results.GENERAL, results.CONTINUED, results.READ_LONGER, results.AFRESH, results.LONGER,
-    results.ADDED,
-)  # fmt: skip
+FEW = (results.GENERAL, results.CONTINUED, results.AFRESH, results.LONGER, results.ADDED)
 
 
 def four_models() -> str:

@@ -183,9 +183,9 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
 
 
 def write_together(contents: Mapping[Any, bytes | str]) -> Path:
-    """Write files that belong together as `write_atomic` does, all or, where one cannot be written,
-    none; returns the last, without which the others must mean nothing: it is gone while the new
-    ones take their places."""
+    """Write files that belong together as `write_atomic` does: where one has no room, all stay as
+    they were. Returns the last, without which the others must mean nothing: it is gone while the
+    new ones take their places, and stays gone if one of them cannot."""
     contents = {place_for(path): content for path, content in contents.items()}
     mark = f"tmp{os.getpid()}-{secrets.token_hex(4)}"
     partial = {path: path.with_name(f"{path.name}.{mark}") for path in contents}
@@ -196,7 +196,8 @@ def write_together(contents: Mapping[Any, bytes | str]) -> Path:
                 file.flush()
                 os.fsync(file.fileno())
         if len(contents) > 1:
-            path.unlink(missing_ok=True)
+            with naming(path):
+                _insist(path.unlink, True)
         for path in contents:
             with naming(path):
                 _replace(partial[path], path)
@@ -279,14 +280,18 @@ def lock_file(path: str | Path) -> Iterator[Callable[[], None]]:
 
 
 def _replace(partial: Path, path: Path) -> None:
+    _insist(os.replace, partial, path)
+
+
+def _insist(action: Callable[..., Any], *arguments: Any) -> None:
     for pause in (0.05, 0.2, 0.8):
         try:
-            return os.replace(partial, path)
+            return action(*arguments)  # type: ignore[no-any-return]
         except PermissionError:
             if os.name != "nt":
                 raise
             time.sleep(pause)
-    os.replace(partial, path)
+    action(*arguments)
 
 
 @contextmanager

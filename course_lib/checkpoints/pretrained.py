@@ -448,7 +448,7 @@ def _tokenizer_in(
             if error is None:
                 beside = read_json(folder / TOKENIZER_CONFIG) if TOKENIZER_CONFIG in there else {}
                 length = beside.get("model_max_length") or config.longest_text
-                if 3 <= length < config.longest_text:
+                if isinstance(length, int | float) and 3 <= length < config.longest_text:
                     tokenizer.model_max_length = int(length)
                 _warn_of_rows(tokenizer, config, folder)
                 return tokenizer, None

@@ -196,7 +196,7 @@ def read_conll(
 
 
 Rows = list[tuple[int, list[str]]]  # (line, its columns)
-COMMENT = re.compile(r"# (newdoc|newpar|sent_id|text)\b")  # as CoNLL-U has them
+COMMENT = re.compile(r"# (newdoc|newpar|sent_id|text(_\w+)?|global\.columns)\b")  # as CoNLL-U has
 
 
 def _conll_sentences(path: Path) -> list[Rows]:

@@ -125,7 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--recipe was given alone; expected --tokens-per-second, too, of its run.")
     speed = read_result("03_checkpoint")["tokens_per_second"] if speed is None else speed
     if not (speed > 0 and options.peak > 0 and 0 < options.used <= 1):
-        parser.error("expected --tokens-per-second and --peak above 0, and --used from 0 to 1.")
+        parser.error(
+            f"{speed:g}, {options.peak:g} and {options.used:g} were given; expected "
+            "--tokens-per-second and --peak above 0, and --used above 0, up to 1."
+        )
     try:
         recipe = read_recipe(options.recipe or data_path("recipes", "course_bert.toml"))
     except (OSError, ValueError) as error:

@@ -22,6 +22,8 @@ def layer_of(name: str, num_layers: int) -> int:
     with the norm behind it, as ModernBERT and ViT have), L for what stands on top."""
     if result := _LAYER.search(name):
         return int(result[1])
+    if "stack.convolution." in name:  # DeBERTa's, a part of the first layer
+        return 0
     below = "embeddings" in name or "stack.positions." in name
     return -1 if below else num_layers - bool(re.search(r"\b(stack|encoder)\.norm\.", name))
 

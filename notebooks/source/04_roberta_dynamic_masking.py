@@ -264,8 +264,8 @@ coverage_chart(0.15, epochs, 10, simulated=ever_selected)
 #
 # A stopped run should go on with the masks that it would have had. Ours are computed from seed and step, so a resumed run gets them.
 # With transformers' Trainer (5.23.0) the first batch after a resume gets the mask of the run's *first* batch instead.
-# Its mask collator with a seed, read by worker processes, begins *every epoch* with the same masks, unless the workers are
-# persistent: texts in a fixed order are then masked statically.
+# If its mask collator has a seed and runs in worker processes, *every epoch* begins with the same masks (unless the workers
+# are persistent): texts in a fixed order are then masked statically.
 #
 # ## Measure it
 #

@@ -140,7 +140,7 @@ def test_conll(tmp_path, form, named, columns, separator):
 
 
 def test_parts_of_speech(tmp_path):
-    comments = "# newdoc\n# text = a cat\n"
+    comments = "# newdoc\n# text = a cat\n# text_en = cat\n"
     (sentence,) = read_conll(written(tmp_path, f"{comments}a DET\ncat NOUN\n"), "pos")
     assert sentence.pos == ("DET", "NOUN") and sentence.entities == ()
 

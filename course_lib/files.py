@@ -195,16 +195,17 @@ def write_together(contents: Mapping[Any, bytes | str]) -> Path:
                 file.write(content.encode("utf-8") if isinstance(content, str) else content)
                 file.flush()
                 os.fsync(file.fileno())
+        last = path
         if len(contents) > 1:
-            with naming(path):
-                _insist(path.unlink, True)
+            with naming(last):
+                _insist(last.unlink, True)
         for path in contents:
             with naming(path):
-                _replace(partial[path], path)
+                _insist(os.replace, partial[path], path)
     finally:
         for unfinished in partial.values():
             unfinished.unlink(missing_ok=True)
-    return path
+    return last
 
 
 @contextmanager
@@ -277,10 +278,6 @@ def lock_file(path: str | Path) -> Iterator[Callable[[], None]]:
             if not within:
                 holder.unlink()
         lock.release()
-
-
-def _replace(partial: Path, path: Path) -> None:
-    _insist(os.replace, partial, path)
 
 
 def _insist(action: Callable[..., Any], *arguments: Any) -> None:

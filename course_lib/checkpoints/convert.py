@@ -387,7 +387,8 @@ def hollow(
         own = {"plain": plain} if transforms else {}
         if issubclass(kind, Encoder):
             return encoder
-        model = kind(encoder, *[names] * issubclass(kind, Labelled), **own)  # type: ignore
+        classes = [names] if issubclass(kind, Labelled) else []
+        model = kind(encoder, *classes, **own)  # type: ignore
         if dropout is not None and isinstance(model, ForTask):
             model.dropout.p = dropout
         if kept is not None:

@@ -24,7 +24,7 @@ from course_lib.family.deberta import DebertaConfig
 from course_lib.family.fastbert import FastBert
 from course_lib.family.gpt import GptForNextToken
 from course_lib.family.vit import VitConfig
-from course_lib.files import as_path, place_for
+from course_lib.files import as_path, naming, place_for
 
 from .convert import known
 from .families import FAMILIES
@@ -60,7 +60,7 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
     for name, value in whole.model.state_dict().items():
         as_stored(name, value)
     place_for(path)
-    with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
+    with naming(path), TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
         try:
             _write(whole, Path(folder, path.name))
             _compare(whole, Path(folder, path.name), tolerance)
@@ -68,7 +68,7 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
             raise
         except Exception as error:  # torch's and ONNX Runtime's have many classes, and causes
             if isinstance(error, OSError) and error.errno:  # a full disk
-                raise OSError(error.errno, error.strerror, str(path)) from error
+                raise
             cause: BaseException = error
             while cause.__cause__ is not None:
                 cause = cause.__cause__

@@ -575,7 +575,9 @@ DEBERTA = Family(
     },
     settings={
         **SETTINGS,
-        **{"hidden_act": "hidden_act", "span": "max_relative_positions", "terms": "pos_att_type"},
+        "hidden_act": "hidden_act",
+        "span": "max_relative_positions",
+        "terms": "pos_att_type",
     },
     fixed={"relative_attention": True, "position_biased_input": False, "talking_head": False},
     absent={
@@ -606,9 +608,12 @@ DEBERTA_V2 = replace(
     tokenizer=Unigram.from_file,
     settings={
         **DEBERTA.settings,
-        **{"span": "position_buckets", "furthest": "max_relative_positions"},
-        **{"shared_projections": "share_att_key", "normed_positions": "norm_rel_ebd"},
-        **{"convolution": "conv_kernel_size", "conv_act": "conv_act"},
+        "span": "position_buckets",
+        "furthest": "max_relative_positions",
+        "shared_projections": "share_att_key",
+        "normed_positions": "norm_rel_ebd",
+        "convolution": "conv_kernel_size",
+        "conv_act": "conv_act",
     },
     fixed={
         **{"relative_attention": True, "position_biased_input": False, "conv_groups": 1},

@@ -415,7 +415,7 @@ else:
 # multiplications).
 #
 # - *as it is*: the general model; *random initialisation*: a model that has read nothing;
-# - *continued* (BioBERT): the same vocabulary, read on; also *mixed*, with one batch in four of general text;
+# - *continued* (BioBERT): the same vocabulary, read on; also *mixed*, with one batch in four of general text, and with three times the FLOPs;
 # - *afresh* (LEGAL-BERT-SC, SciBERT): a vocabulary of its own (4,096 pieces), random initialisation; also with three
 #   times the FLOPs;
 # - *rows added*: {{number:added}} whole words after the old pieces, with *means* of old rows or *random* rows; *rows
